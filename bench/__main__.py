@@ -191,10 +191,9 @@ def report(folder: Path) -> None:
 
 
 def closing(folder: Path) -> None:
-    """Generate 200 conversations at once for two minutes, with a service that answers 429 for a third of the
-    time.
+    """Generate 200 conversations at once for two minutes, with a service that is closed a third of the time.
 
-    The service sends `Retry-After: 2` for 10 s of every 30 s.
+    The service answers 429 with `Retry-After: 2` for 10 s of every 30 s.
     """
     for latency in (0.1, 0.5, 2.0, 5.0):
         # The share that the open time allows: all 200 at once all the time, or this machine's rate where that

@@ -70,8 +70,9 @@ def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILL
 
 
 def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
-    """Kill the command at random times, check the equation after each kill, and compare its end with the
-    undisturbed one.
+    """Kill the command at random times and compare its end with the undisturbed one.
+
+    The equation is checked after each kill.
     """
     rng, pending = random.Random(1), []
     for _ in range(kills):

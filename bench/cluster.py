@@ -139,8 +139,7 @@ def _answer_times(run: Path) -> tuple[float, float]:
 
 
 def _per_reply(folder: Path, url: str, *more: str) -> tuple[float, float, float]:
-    """Return microseconds of CPU per reply, of the command's process and of the others, and replies a
-    second."""
+    """Return µs of CPU per reply of the command's process and of the others, and replies a second."""
     short, long = (make(folder / "run", url, count, *more) for count in (SHORT, LONG))
     head, others = ((long[name] - short[name]) / (LONG - SHORT) * 1e6 for name in ("head", "others"))
     return head, others, LONG / long["span"]
@@ -241,15 +240,14 @@ def _frames(workers: int, rate: float) -> float:
     return min(1.0, workers / compute_frame_interval(workers) / rate)
 
 
-# Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.
+# Workers and seconds an answer: fast answers give the rate of the workers, slow ones that of the service.
 _POINTS = tuple((workers, latency) for latency in (0.1, 0.5) for workers in (1, 2, 3, 4))
 
 
 def cluster(folder: Path, rounds: int) -> None:
-    """Compare workers and partitions with one process: CPU per reply, throughput, and a prediction for more
-    workers.
+    """Compare workers and partitions with one process, and predict figures for more workers.
 
-    Each figure is the median of this many rounds.
+    Printed are CPU per reply and throughput; each figure is the median of this many rounds.
     """
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))

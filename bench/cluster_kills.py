@@ -42,9 +42,7 @@ SELFPLAY = {
 
 
 class Job(NamedTuple):
-    """The size of one run of the campaign: conversations, and how many worker nodes and heads are killed
-    meanwhile.
-    """
+    """The size of one run: conversations, and how many worker nodes and heads are killed meanwhile."""
 
     workers: int
     heads: int

@@ -71,8 +71,9 @@ def _printed(*arguments: str) -> str:
 
 
 class _Label(NamedTuple):
-    """A label: its margin, the turns that follow, its scenario, whether it is right, and whether the turns
-    are equal.
+    """A label of a turn.
+
+    Its margin, the turns that follow, its scenario, whether it is right, and whether the turns are equal.
     """
 
     margin: float

@@ -67,9 +67,7 @@ def _sharegpt(folder: Path) -> list[Record]:
 
 
 class Layout(NamedTuple):
-    """A layout: its real records, a function that gives a record a new id, and one that writes records to a
-    path.
-    """
+    """A layout: its real records, how a record gets a new id, and how records are written."""
 
     records: Callable[[Path], list[Record]]
     renamed: Callable[[Record, int], Record]
@@ -149,8 +147,9 @@ LAYOUTS = {
 
 
 class Memory(NamedTuple):
-    """Memory of a process at shares of its time and its largest value (resident, in MB), with seconds of wall
-    time and CPU.
+    """Memory of a process at shares of its time and its largest value, in MB.
+
+    Also seconds of wall time and CPU.
     """
 
     at: tuple[float, ...]

@@ -30,9 +30,7 @@ def microseconds(layout: str) -> float:
 
 
 def whole(folder: Path, url: str, number: int) -> tuple[float, float]:
-    """Return the CPU of `generate` over that of the bare loop, and its rate over the loop's: medians of the
-    rounds.
-    """
+    """Return the CPU of `generate` and its rate, each over the bare loop's: medians of the rounds."""
     cpu, rate = [], []
     base = f"{url}/{number}/v1"
     backend = f"backends.default={{type: openai, model: canned-1, base_url: '{base}', seed: auto}}"

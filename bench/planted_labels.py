@@ -1,5 +1,4 @@
-"""Three simulated annotators with planted confusions: measured figures of their labels, and the predicted
-ones.
+"""Measured and predicted figures of three simulated annotators with planted confusions.
 
 python -m bench annotate prints, among others, how often the predictions lie within their intervals.
 

@@ -30,8 +30,7 @@ _PROBABILITY = re.compile(r'Probability:  "([0-9.]+)"')
 
 
 def yardstick(text: str) -> Conversation:
-    """Return the conversation in a reply in the published layout, read by a regular expression for this
-    layout alone.
+    """Return the conversation in a reply in the published layout, read by one regular expression.
 
     Its time is the unit of the others, so that figures of a busy machine can be compared. Do not change it.
     """
@@ -62,8 +61,7 @@ def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Seq
 
 
 def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """Measure the reading of 16 turns in each layout, in units of the yardstick, which runs in the same
-    rounds.
+    """Measure the reading of 16 turns in each layout, in units of the yardstick of the same rounds.
 
     Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts
     are read in one process.

@@ -1,6 +1,7 @@
 """Askers with a real model, for `python -m bench real`.
 
-Judges, labels, writers, rollouts, rankings, scores and growth. Each asks about a few conversations of the simulator. The ledgers that it leaves are measured.
+Judges, labels, writers, rollouts, rankings, scores and growth. Each asks about a few simulated
+conversations. The ledgers that it leaves are measured.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""More layouts of the lesson in `bench.replies`: how models write a conversation when the prompt sets no
-layout.
-"""
+"""More layouts of the lesson in `bench.replies`: a model's choice when the prompt sets no layout."""
 
 from __future__ import annotations
 

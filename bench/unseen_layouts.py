@@ -1,6 +1,4 @@
-"""Layouts that were written before the reader had met them, of chats, plays, mails, programs, tables and
-legends.
-"""
+"""Layouts of chats, plays, mails, programs, tables and legends that were new to the reader."""
 
 from __future__ import annotations
 

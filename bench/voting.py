@@ -142,9 +142,7 @@ async def _vote(server: Server, keys: dict[str, str], asked: argparse.Namespace,
 
 
 def voting(arguments: list[str]) -> int:
-    """Run both phases, without kills and with them; return how many confirmed votes are not stored exactly
-    once.
-    """
+    """Run both phases, with and without kills; return the number of votes not stored exactly once."""
     parser = argparse.ArgumentParser(prog="python -m bench voting", description=__doc__)
     parser.add_argument("--people", type=int, default=200)
     parser.add_argument("--kills", type=int, default=50)

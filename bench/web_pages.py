@@ -232,8 +232,9 @@ def _large(folder: Path, count: int) -> None:
 
 
 def web_pages(folder: Path) -> None:
-    """Measure pages of a run of 47,234 conversations, and with --large of a million small ones: p50, p95,
-    memory.
+    """Measure pages of a run of 47,234 conversations: p50, p95, memory.
+
+    With --large also of a million small conversations.
     """
     quickstart = str(ROOT / "jobs" / "quickstart.yaml")
     edgen("generate", quickstart, "-n", str(RUN), "-o", str(folder / "outputs" / "run"))

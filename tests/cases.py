@@ -1,8 +1,10 @@
-"""Large tables of small cases as one test: `each` is `pytest.mark.parametrize` for more than forty cases that each take less
-time than pytest needs per test. A smaller table takes `parametrize`, so that `-k` selects its cases.
+"""Large tables of small cases as one test.
 
-All cases are run; the test fails once and names every case that failed. The cases share the test's fixtures, so a
-test that changes something takes `parametrize`.
+`each` is `pytest.mark.parametrize` for more than forty cases that each take less time than pytest needs per
+test. A smaller table takes `parametrize`, so that `-k` selects its cases.
+
+All cases are run; the test fails once and names every case that failed. The cases share the test's fixtures,
+so a test that changes something takes `parametrize`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-SHOWN = 20  # failed cases that are named
+SHOWN = 20  # the most failed cases that are named
 
 
 def each(

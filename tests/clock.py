@@ -20,7 +20,7 @@ _STUCK = 5.0  # real seconds after which a loop that nothing can wake is reporte
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Tells the loop to jump by the time that it would have waited."""
+    """A selector that makes the loop's time jump by the time that it would have waited."""
 
     jump: Callable[[float], None]
     threads_at_work: Callable[[], bool]
@@ -29,7 +29,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         # The loop's own wake-up pipe is always registered.
         has_sockets = len(self.get_map()) > 1
         if not has_sockets and timeout is not None and not self.threads_at_work():
-            self.jump(max(0.0, timeout))  # nothing from outside is on its way: the system need not be asked
+            self.jump(max(0.0, timeout))  # no outside event is expected: the system need not be asked
             return []
         if timeout is not None and timeout <= 0:
             return super().select(0)

@@ -1,6 +1,6 @@
-"""docs/commands.md: the summary and the options of every command, with the options that many share in one list.
+"""docs/commands.md: the summary and options of every command, with a list of shared options.
 
-python -m tests.commands_page     writes it anew (make docs)
+python -m tests.commands_page writes it anew (make docs).
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ The last line of a command names the options of this list that it has. *Run opti
 {common}
 """
 _WIDTH = 88
-# The help of an option that only some formats of exports have begins with their names.
+# The help of an option that only some export formats have begins with their names.
 _FORMAT = "|".join(map(re.escape, list_names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
-# What commands have that call models until a moment.
+# Options of all commands that call models until a moment.
 _RUNNING = tuple(
     f"`{name}`"
     for name in ("--dry-run", "--trust-host", "--until", "--for", "--log-format", "--metrics", "--notify")
 )
-_BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
+_BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another option
 _EVIDENT = re.compile(r" ?\[x>=[01]\]|; x>=[01](\])")  # bounds that a count has anyway
 _LISTED = re.compile(r"One of: [^.]*\. ")  # formats, which another page lists
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
@@ -80,7 +80,7 @@ class Common(NamedTuple):
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     root = get_command(app)
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
@@ -99,7 +99,7 @@ def _meaning(row: Common) -> str:
 
 
 def _groups(helps: dict[tuple[str, ...], Help], common: dict[tuple[str, str], Common]) -> Iterator[str]:
-    """The commands as `edgen --help` groups them."""
+    """Yield the commands as `edgen --help` groups them."""
     for title, rows in helps["edgen",].parts.items():
         panel = {row.flags for row in rows}
         if chosen := {path: text for path, text in helps.items() if {*path[1:2]} & panel}:
@@ -108,7 +108,7 @@ def _groups(helps: dict[tuple[str, ...], Help], common: dict[tuple[str, str], Co
 
 
 def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
-    """The rows whose name and first sentence several commands have."""
+    """Return the rows whose name and first sentence several commands have."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.name, row.first), []).append(row)
@@ -122,7 +122,10 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 
 
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
-    """A command's help, in which common options are named below, or have only what this command says of them."""
+    """Return a command's help, without the text of common options.
+
+    A common option has only its name, and what only this command's help says of it.
+    """
     lines, named = [text.usage], []
     of_formats: dict[str, list[str]] = {}
     further = ""
@@ -151,7 +154,7 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
 
 
 def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
-    """Flags and meanings in two columns."""
+    """Yield flags and meanings in two columns."""
     width = min(max(len(flags) for flags, _ in rows), 28) + 2
     for flags, meaning in rows:
         first, *further = textwrap.wrap(
@@ -166,7 +169,7 @@ def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _read(text: str) -> Help:
-    """The parts of a help text."""
+    """Return the parts of a help text."""
     usage, *lines = text.splitlines()
     parts: dict[str, list[Row]] = {}
     block: list[str] | None = None
@@ -204,7 +207,7 @@ def _row(lines: list[str]) -> Row:
 
 
 def _commands(command: Any, path: tuple[str, ...] = ("edgen",)) -> Iterator[tuple[str, ...]]:
-    """edgen itself and every command with its path, in the order of the help; of a group, its commands."""
+    """Yield edgen itself and every command with its path, in help order; commands follow their group."""
     children = getattr(command, "commands", {})
     if not children or len(path) == 1:
         yield path

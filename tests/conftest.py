@@ -1,4 +1,4 @@
-"""What holds for every test: it has a tier, nothing reaches past this machine, no key of this machine is used."""
+"""Rules of every test: it has a tier, reaches nothing outside this machine, and uses none of its keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import ipaddress
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,18 +21,18 @@ from tests.dose import LONG, dose
 from tests.order import spread
 from tests.tiers import assign, keep_alone
 
-gc.disable()  # until all tests are collected: what is imported stays
+gc.disable()  # until all tests are collected: imported modules stay
 
 try:
     from hypothesis import settings
-except ImportError:  # where real trainers are tried, which needs none
+except ImportError:  # where real trainers are tested, which need no key
     pass
-else:  # how long an example takes depends on what else this machine does
+else:  # the time of an example depends on other work of this machine
     settings.register_profile("side by side", deadline=None, max_examples=dose(10, 100))
     settings.load_profile("side by side")
     if not LONG:
-        # It also tries the numbers and texts in edgen's source, which each worker would parse: two CPU seconds in a new
-        # checkout.
+        # The setting also tries the numbers and texts in edgen's source, which each worker would parse: two
+        # CPU seconds in a new checkout.
         from hypothesis.internal.conjecture import providers
 
         providers._get_local_constants = lambda: providers._local_constants
@@ -41,10 +42,15 @@ SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give matplotlib a folder of this checkout's, whatever this user's settings say, and its list of fonts.
+    """Give matplotlib this checkout's folder and list of fonts, independent of the user's settings.
 
-    matplotlib makes the list at its first import, by other programs. A unit test that draws may start none.
+    matplotlib makes the list at its first import, with the help of other programs. A unit test that draws may
+    start no program.
+
+    A shell that runs the tests in the background makes them and their processes ignore Ctrl-C; here they hear it.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = ROOT / ".pytest_cache" / "matplotlib"
     os.environ["MPLCONFIGDIR"] = str(folder)
     is_worker = hasattr(config, "workerinput")
@@ -56,13 +62,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this machine's user has written down nothing."""
+    """Return a folder of user settings without any settings."""
     return tmp_path_factory.mktemp("config")
 
 
 @pytest.fixture(scope="module")
 def forked_processes() -> Iterator[None]:
-    """The processes that edgen starts in this module's tests are forks, which have imported all of edgen."""
+    """Start edgen's processes in this module's tests as forks, which have imported all of edgen."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", fork_server.in_place_of_python())
         yield
@@ -75,9 +81,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("only_long")]
     items[:] = spread(items)
-    # A million objects that stay to the end: what a test leaves is not sought among them.
+    # A million objects stay to the end; this keeps the garbage collector from searching them.
     gc.freeze()
-    gc.set_threshold(10_000, 20, 20)  # by default, all that tests import is looked through again and again
+    gc.set_threshold(10_000, 20, 20)  # by default, all imports of the tests are searched again and again
     gc.enable()
 
 
@@ -127,7 +133,7 @@ def shared_data() -> Path:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI a skipped test is a failure: what is not run is not shown to work."""
+    """Fail in CI if a test was skipped: a test that did not run proves nothing."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = SKIPPED

@@ -1,6 +1,6 @@
-"""What tests cost: a plugin of pytest that lists CPU seconds, of processes that a test starts too (make slowest).
+"""CPU seconds of tests and their processes: a plugin of pytest that lists them (make slowest).
 
-Wall time says little where others work beside the tests, and nothing of what a test leaves to its children.
+Wall time depends on other work on the machine, and does not show the work that a test gives to its children.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _spent: dict[str, float] = {}
 
 
 def cpu_seconds() -> float:
-    """Of this process, of children that have ended, and of the server of forks with its own (on Linux)."""
+    """Return the CPU seconds of this process, ended children, and the server of forks (on Linux)."""
     return sum(os.times()[:4]) + _forks()
 
 

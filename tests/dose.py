@@ -1,9 +1,8 @@
-"""How much of the tests that repeat themselves is run: kills at many moments, statistics over many seeds, generated
-examples.
+"""The dose of repeated tests: kills at many moments, statistics over many seeds, generated examples.
 
-`make test` runs each of these tests with a small dose. `make test-long` runs them alone (mark `long`), with the whole.
-A test that shows nothing in a small dose (a memory's growth, a statistic over many draws) has the mark `only_long`:
-`make test` leaves it out. CI runs both with the whole.
+`make test` runs each of these tests with a small dose. `make test-long` runs them alone (mark `long`), with
+the whole. A test that proves nothing in a small dose (a memory's growth, a statistic over many draws) has the
+mark `only_long`: `make test` leaves it out. CI runs both with the whole.
 """
 
 from __future__ import annotations

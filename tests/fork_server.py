@@ -1,11 +1,12 @@
 """Processes of `edgen` for the tests: one process has imported all of edgen, and forks for each command.
 
-A fork is a process like any other, with files, signals, a directory and an environment of its own; only the half
-second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of them. The forks of a
-process of pytest end with it.
-What is about the start itself (imports, closed files) starts Python anew instead. In a shell, the `edgen` in the
-folder `in_shell` is such a fork (tests/forked_edgen.py), and so are the processes that a fork starts by `sys.executable
--P -m edgen.…`: indexes of pages, partitions, workers.
+A fork is a process like any other, with files, signals, a directory and an environment of its own; only the
+half second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of
+them. The forks of a process of pytest end with it. Tests about the start itself (imports, closed files) start
+Python anew instead.
+
+In a shell, the `edgen` in the folder `in_shell` is such a fork (tests/forked_edgen.py), and so are the
+processes that a fork starts by `sys.executable -P -m edgen.…`: indexes of pages, partitions, workers.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from typing import IO, Any, NamedTuple
 from tests import ROOT
 
 _TEMPORARY = tempfile.gettempdir()  # before any test sets another
-share = True  # tests.cpu_times sets it to False, so that what a server takes is known to be of one process
+share = True  # tests.cpu_times sets it to False, so that each server's CPU belongs to one known process
 
 
 class Forked:
-    """A running command: what tests use of `asyncio.subprocess.Process`."""
+    """A running command, with the members of `asyncio.subprocess.Process` that tests use."""
 
     def __init__(self, pid: int, status: socket.socket, outputs: Sequence[asyncio.StreamReader]) -> None:
         self.pid = pid
@@ -62,7 +63,7 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):  # its end is still to be heard of
+            with contextlib.suppress(ProcessLookupError):  # its end is not reported yet
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -90,9 +91,11 @@ async def start(
     limits: Mapping[int, int] | None = None,
     terminal: int | None = None,
 ) -> Forked:
-    """Start `edgen` with the arguments, or `python -c code` with them: here and in this environment, unless `cwd`
-    and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`). `terminal`: what it
-    reads from, and writes its remarks to."""
+    """Start `edgen` with the arguments, or `python -c code` with them.
+
+    It runs here and in this environment, unless `cwd` and `env` say otherwise, within `limits` of the system
+    (`{resource.RLIMIT_FSIZE: bytes}`). `terminal`: the file that it reads from and writes its remarks to.
+    """
     loop = asyncio.get_running_loop()
     pipes = [os.pipe(), os.pipe()]
     files = _files(terminal, *(write for _, write in pipes))
@@ -116,7 +119,7 @@ def _ask(
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
 ) -> socket.socket:
-    """Ask the server for a fork with these files; return the socket that first gets its number, then its end."""
+    """Ask the server for a fork; return the socket that first gets its number, then its end."""
     status, theirs = socket.socketpair()
     wanted = {
         "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
@@ -136,7 +139,7 @@ def _number(said: bytes) -> int:
 
 
 def _files(terminal: int | None, out: int, err: int) -> tuple[int, int, int]:
-    """What a command reads from, and writes to."""
+    """Return the files that a command reads from and writes to."""
     return (_nothing(), out, err) if terminal is None else (terminal, out, terminal)
 
 
@@ -157,8 +160,10 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
 
 
 class Popen:
-    """A running command for tests that are no coroutines, also where an event loop runs: what they use of
-    `subprocess.Popen`, with texts."""
+    """A running command for tests that are no coroutines, also inside an event loop.
+
+    It has the members of `subprocess.Popen` that tests use, with texts.
+    """
 
     def __init__(
         self, *arguments: str | Path, stdin: int | None = None, stdout: int | None = None,
@@ -197,7 +202,7 @@ class Popen:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # its end is still to be heard of
+            with contextlib.suppress(ProcessLookupError):  # its end is not reported yet
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -207,7 +212,7 @@ class Popen:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, text: str = "", timeout: float | None = None) -> tuple[str, str]:
-        """Give it a text, read all that it says, and wait for its end."""
+        """Send it a text, read all its output, and wait for its end."""
         said = ["", ""]
         reading = [
             threading.Thread(target=lambda at=at, file=file: said.__setitem__(at, file.read()), daemon=True)
@@ -236,7 +241,7 @@ class Popen:
 
 
 def _output(wanted: int | None, inherited: int, own: list[int]) -> tuple[int, IO[str] | None]:
-    """Return the file that a command writes to, and, where that is a pipe, the end that is read here."""
+    """Return the file that a command writes to and, if that is a pipe, the end that is read here."""
     if wanted is None or wanted >= 0:
         return (inherited if wanted is None else wanted), None
     if wanted == subprocess.DEVNULL:
@@ -248,7 +253,7 @@ def _output(wanted: int | None, inherited: int, own: list[int]) -> tuple[int, IO
 
 
 def finish(*arguments: str | Path, text: str = "", **how: Any) -> subprocess.CompletedProcess[str]:
-    """Run `edgen` to its end where an event loop runs already, as Playwright's does: `run` elsewhere."""
+    """Run `edgen` to its end inside a running event loop, such as Playwright's; elsewhere use `run`."""
     files = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.PIPE if text else None}
     with Popen(*arguments, **files, **how) as process:  # type: ignore[arg-type]
         out, err = process.communicate(text, 300)
@@ -256,25 +261,25 @@ def finish(*arguments: str | Path, text: str = "", **how: Any) -> subprocess.Com
 
 
 def in_shell() -> str:
-    """A folder for PATH, with an `edgen` that is a fork."""
+    """Return a folder for PATH, with an `edgen` that is a fork."""
     server()
     return str(_address().parent)
 
 
 def in_place_of_python() -> str:
-    """A program for `sys.executable`: the processes that edgen starts are forks, and anything else is Python."""
+    """Return a program for `sys.executable`: edgen's processes become forks, and anything else is Python."""
     return os.path.join(in_shell(), "python")
 
 
 def use_default_signals() -> None:
-    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
+    """Set the signals of a person at a terminal: tests in the background may ignore some."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
 @functools.cache
 def server() -> socket.socket:
-    """The socket that takes requests. The first process that asks for it starts the server."""
+    """Return the socket that takes requests; the first process that needs it starts the server."""
     address, process, end = _address(), None, time.monotonic() + 120
     while time.monotonic() < end:
         ours = socket.socket(socket.AF_UNIX)
@@ -291,7 +296,7 @@ def server() -> socket.socket:
 
 
 def _address() -> Path:
-    """Where the server listens: for all workers of pytest-xdist, or for this process alone."""
+    """Return the server's address: one for all workers of pytest-xdist, or one for this process."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") if share else None
     name = run[:12] if run else str(os.getpid())  # systems take about a hundred characters for all of it
     return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")  # tests/forked_edgen.py finds it next to itself
@@ -320,19 +325,19 @@ def _write_programs(folder: Path) -> None:
 
 
 def _load() -> None:
-    gc.disable()  # what is imported stays
+    gc.disable()  # imported modules stay
     import typer.main
 
     import edgen
 
     for module in pkgutil.walk_packages(edgen.__path__, "edgen."):
         if not module.name.endswith("__main__"):
-            with contextlib.suppress(Exception):  # it needs an extra that is not there
+            with contextlib.suppress(Exception):  # it needs a missing extra
                 importlib.import_module(module.name)
     from edgen.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    [*typer.main.get_command(app).commands.values()]  # each is made when it is looked up
+    [*typer.main.get_command(app).commands.values()]  # each is built at its first look-up
     _warm_up()
     gc.collect()
     gc.freeze()
@@ -349,7 +354,7 @@ def _warm_up() -> None:
         edgen.open(Path(folder, "quickstart")).stats()
 
 
-_NEEDED = {  # by words of a command: as much again, so only where there are any
+_NEEDED = {  # by words of a command: this doubles the time, so only if there are any
     "batch": ("anthropic", "google.genai", "openai"),
     "report": ("matplotlib.backends.backend_svg", "matplotlib.figure"),
 }
@@ -358,7 +363,7 @@ _NEEDED = {  # by words of a command: as much again, so only where there are any
 @functools.cache
 def _load_needed(word: str) -> None:
     for module in _NEEDED[word]:
-        with contextlib.suppress(ImportError):  # the command says what is missing
+        with contextlib.suppress(ImportError):  # the command itself reports what is missing
             importlib.import_module(module)
     if word == "batch":
         _warm_up_batches()
@@ -366,7 +371,7 @@ def _load_needed(word: str) -> None:
 
 
 def _warm_up_batches() -> None:
-    """Have the vendors' SDKs make what they make at their first call: half a second of each process."""
+    """Make the vendors' SDKs build what they build at their first call: half a second of each process."""
     import edgen
 
     reads, writes = os.pipe()
@@ -381,7 +386,7 @@ def _warm_up_batches() -> None:
         with tempfile.TemporaryDirectory() as folder:
             for kind, place in places.items():
                 backend = {"type": kind, "model": f"{kind}-m", "base_url": place, "max_tokens": 3000}
-                with contextlib.suppress(edgen.errors.EdgenError):  # an extra that is not there
+                with contextlib.suppress(edgen.errors.EdgenError):  # a missing extra
                     edgen.generate(
                         ROOT / "jobs" / "quickstart.yaml", conversations=1, output=Path(folder, kind), via="batch",
                         batch={"poll": "0.2s"}, backends={"default": backend}, progress=False,
@@ -423,7 +428,7 @@ def _listening(address: Path) -> Iterator[socket.socket | None]:
 
 
 def _serve(listener: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request until nobody is left who may ask; in a fork, return what it is to run."""
+    """Fork for each request until no process is left that may ask; in a fork, return the request."""
     woken, wake = socket.socketpair()
     for each in (woken, wake):
         each.setblocking(False)
@@ -471,14 +476,14 @@ def _serve(listener: socket.socket) -> dict[str, Any] | None:
 
 
 class _Fork(NamedTuple):
-    """A fork that runs: the connection that asked for it, and where its end is told."""
+    """A running fork: the connection that requested it, and the socket that reports its end."""
 
     control: socket.socket
     status: socket.socket
 
 
 def _receive(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Receive a request and the files of its fork; None once whoever asks has ended."""
+    """Receive a request and the files of its fork; None once the requesting process has ended."""
     with contextlib.suppress(ConnectionError):
         length, given, *_ = socket.recv_fds(control, 4, 4)
         size = int.from_bytes(length, "big")
@@ -503,7 +508,7 @@ def _tell(status: socket.socket, words: bytes) -> None:
 
 
 def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
-    """Have a command's files, directory, environment and signals: those of a person at a terminal."""
+    """Set a command's files, directory, environment and signals: those of a person at a terminal."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -516,18 +521,21 @@ def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
     os.chdir(wanted["cwd"])
     os.environ.clear()
     os.environ.update(wanted["environ"])
-    tempfile.tempdir = None  # it is found anew, in this environment
+    tempfile.tempdir = None  # it is searched again, in this environment
     for what, most in wanted["limits"]:
         resource.setrlimit(what, (most, most))
 
 
 def _run(wanted: dict[str, Any]) -> None:
-    """Run what is wanted and end at once: that Python frees all that it has imported takes longer than most commands."""
+    """Run the request and end at once.
+
+    Freeing all of Python's imports would take longer than most commands.
+    """
     sys.argv = ["-c", *wanted["arguments"]]
     code: object = 0
     try:
         if wanted["code"] is None:
-            warnings.simplefilter("ignore", RuntimeWarning)  # the module is imported already, as all are
+            warnings.simplefilter("ignore", RuntimeWarning)  # the module is imported already, like all others
             module = wanted.get("module", "edgen")
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         else:
@@ -547,7 +555,7 @@ def _run(wanted: dict[str, Any]) -> None:
 def _main(address: Path) -> None:
     os.setsid()
     with _listening(address) as listener:
-        if listener is not None:  # those that ask while all is loaded wait
+        if listener is not None:  # requests during the imports wait
             _load()
             if (wanted := _serve(listener)) is not None:
                 sys.executable = str(address.with_name("python"))

@@ -1,7 +1,7 @@
 """Two programs of the tests that ask the server of forks for a process with their files, and end as it does.
 
-`edgen` is edgen in a shell. `python` is what a fork takes for Python: where it is to run a module of edgen, that
-is a fork, too; else it becomes Python.
+`edgen` is edgen in a shell. `python` is the Python of a fork: to run a module of edgen, it becomes a fork,
+too; else it becomes Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def find_module(path: str, words: list[str]) -> str | None:
-    """The module that a fork is to run; None if this is Python, for anything else."""
+    """Return the module that a fork must run; None if this is Python, for anything else."""
     if os.path.basename(path) == "edgen":
         return "edgen"
     return words[2] if words[:2] == ["-P", "-m"] and words[2].startswith("edgen.") else None
@@ -34,7 +34,7 @@ if __name__ == "__main__":
     module = find_module(path, words)
     if module is None:
         os.execv(sys.executable, [sys.executable, *words])
-    # The fork may say something, and be signalled for it, before this process knows its number.
+    # The fork may print, and be signalled for it, before this process knows its number.
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     control = socket.socket(socket.AF_UNIX)
     control.connect(os.path.join(os.path.dirname(path), "socket"))
@@ -55,7 +55,7 @@ if __name__ == "__main__":
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: pass_on(process, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
+    for file in (0, 1):  # processes that use the pipe depend on the fork alone
         os.close(file)
     code = int(status.recv(100) or -signal.SIGKILL)
     if code < 0:

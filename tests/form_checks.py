@@ -15,7 +15,7 @@ from edgen.simulator.schemas.structured import fit_to_schema
 
 
 def check_what_fits_is_read(asked: Form, reader: Callable[[str], Any]) -> None:
-    """A few may be refused for what they say, not for how."""
+    """Check that a reader accepts answers that fit the form; it may refuse a few for their content."""
     refused = Counter[str]()
     for seed in range(100):
         found = reader(asked.content(Reply(fit_to_schema("", asked.schema, random.Random(seed)))).text)

@@ -1,8 +1,8 @@
-"""docs/job.md: every key of a job file, out of the types that it is read into.
+"""docs/job.md: every key of a job file, from the types that it is read into.
 
-A section is a struct: a list of its keys and an example that has all of them, which the page shows where values are
-nested. The example is the one thing that is written here, and a domain's in tests/domains/X/job_sections.py;
-`python -m tests.schemas` puts the page together.
+A section is a struct: a list of its keys and an example that has all of them, which the page shows where
+values are nested. Only the examples are written here, a domain's in tests/domains/X/job_sections.py; `python
+-m tests.schemas` assembles the page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROTOCOLS: dict[str, type[msgspec.Struct]] = {
     if plugin.kind == "protocol" and plugin.package == registry.DISTRIBUTION
     and (struct := getattr(registry.find("protocol", plugin.name), "Config", None))
 }  # fmt: skip
-# What each says of itself, as `edgen list protocols` prints it.
+# Their descriptions, as `edgen list protocols` prints them.
 SUMMARIES = {name: registry.find("protocol", name).summary for name in PROTOCOLS}
 IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and key != "oneshot")
 
@@ -206,7 +206,7 @@ split: {test: 0.15, by: scenario}
 shards: {train: 5, test: 1}
 """),
 )  # fmt: skip
-# edgen writes the key `resolved` into a run's copy of its job; nobody writes it by hand.
+# edgen writes the key `resolved` into a run's copy of its job; users do not write it.
 STRUCTS = (*(section.struct for section in SECTIONS), Resolved)
 _LINKS = {section.struct: section for section in SECTIONS}
 
@@ -226,7 +226,7 @@ arms:
 
 
 def page(sentences: Sentences) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD]
     for section in SECTIONS:
         if section.elsewhere:
@@ -262,13 +262,16 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
 
 
 def meaning(sentence: str) -> str:
-    """A sentence without the sense of null that the head of the page states, and with links to other pages."""
+    """Return a sentence with links to other pages, without the general meaning of null."""
     told = re.sub(r"(?:; n|\. N)ull: (none|all|no \w+|the service's default)\.$", ".", sentence)
     return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
-    """The fields that a section lists: a kind of backend has neither those of all nor those of several kinds."""
+    """Return the fields that a section lists.
+
+    A kind of backend has neither the fields of all kinds nor those of several kinds.
+    """
     shared = {field.name for field in _taken(struct, sentences)}
     fields = [field for field in _declared(struct) if field.name not in shared]
     return sorted(fields, key=lambda field: issubclass(struct, BackendConfig) and field.name != "model")
@@ -280,7 +283,7 @@ def _is_kind(struct: type[msgspec.Struct]) -> bool:
 
 @functools.cache
 def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
-    """The fields of a struct; of a backend, without those of all backends that it does not declare anew."""
+    """Return the fields of a struct; of a backend, without the unchanged ones of all backends."""
     left_out = {"protocol_settings", "speakers"}
     if issubclass(struct, BackendConfig) and struct is not BackendConfig:
         base = ServedConfig if _is_kind(struct) and issubclass(struct, ServedConfig) else BackendConfig
@@ -290,7 +293,10 @@ def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 @functools.cache
 def _shared(sentences: Sentences) -> dict[str, tuple[msgspec.structs.FieldInfo, str]]:
-    """The keys that several kinds of backends have with one type and one sentence, each with that sentence."""
+    """Return the keys that several kinds of backends share, each with its sentence.
+
+    Shared keys have one type and one sentence in several kinds.
+    """
     kinds = [section.struct for section in SECTIONS if _is_kind(section.struct)]
     fields = [(field, sentences(kind)[field.name]) for kind in kinds for field in _declared(kind)]
     counts = Counter((field.name, _values(field), text) for field, text in fields)
@@ -302,7 +308,7 @@ def _shared(sentences: Sentences) -> dict[str, tuple[msgspec.structs.FieldInfo, 
 
 
 def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
-    """The keys of several kinds that a kind of backend takes."""
+    """Return the keys of several kinds that a kind of backend takes."""
     shared = {(field.name, _values(field), text) for field, text in _shared(sentences).values()}
     return [
         field
@@ -310,12 +316,15 @@ def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.s
         if (field.name, _values(field), sentences(struct)[field.name]) in shared
         or (
             field.name == "base_url" and field.default is not None
-        )  # without a default, it says what null means
+        )  # without a default, its text explains null
     ]
 
 
 def _kind(field: msgspec.structs.FieldInfo) -> str:
-    """The values and the default of a key, in parentheses. A default shows what a boolean or a number is."""
+    """Return the values and the default of a key, in parentheses.
+
+    A default shows that a key is a boolean or a number.
+    """
     values, default = _values(field), _default(field)
     if default and not field.required:
         values = re.sub(r"^(boolean|string|integer|number)\b(?! or) ?", "", values)
@@ -323,12 +332,12 @@ def _kind(field: msgspec.structs.FieldInfo) -> str:
 
 
 def _in_parentheses(values: str) -> str:
-    """Nothing for a text."""
+    """Return the values in parentheses; nothing for a text."""
     return "" if values == "string" else f" ({values.removeprefix('string; ')})"
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    """A default after a semicolon; empty where it is null or empty."""
+    """Return a default after a semicolon; empty where it is null or empty."""
     if field.required:
         return "; required"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
@@ -351,13 +360,13 @@ _PATTERNS = {
 
 
 def _values(field: msgspec.structs.FieldInfo) -> str:
-    """The type of a key; that null is allowed is left out where null is the default."""
+    """Return the type of a key; null is left out if it is the default."""
     words = values(types.type_info(field.type))
     return words.removesuffix(" or null") if field.default is None else words
 
 
 def values(kind: Any) -> str:
-    """The values of a type, in words."""
+    """Return the values of a type, in words."""
     match kind:
         case types.StructType(cls=cls) if cls is BackendConfig:
             return "[backend](#backends-what-every-kind-takes)"
@@ -397,7 +406,7 @@ def values(kind: Any) -> str:
 
 
 def _many(words: str) -> str:
-    """Several values of a type."""
+    """Return the words for several values of a type."""
     one, _, rest = words.partition(" ")
     if one == "one":
         return words

@@ -8,8 +8,11 @@ import msgspec
 
 
 class Section(NamedTuple):
-    """A struct on the page: its heading, what is said of it, an example that has all its keys, whether the page
-    shows the example, and another page of docs/ that has the keys in place of this one."""
+    """A struct on the page.
+
+    Its heading, its text, an example with all its keys, whether the page shows the example, and another page
+    of docs/ that has the keys in place of this one.
+    """
 
     struct: type[msgspec.Struct]
     title: str

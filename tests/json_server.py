@@ -1,4 +1,4 @@
-"""A server on this machine that answers each request with JSON, as a function says, for tests of what backends send."""
+"""A server that answers each request with JSON from a function, for tests of backends' requests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 
 @contextlib.contextmanager
 def serving_json(says: Callable[[str, Any], tuple[int, Any]]) -> Iterator[str]:
-    """Its address, on a free port; `says` gives status and answer to a path and a body."""
+    """Run the server on a free port; yield its address.
+
+    `says` maps a path and a body to status and answer.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            with contextlib.suppress(OSError):  # who asked was killed
+            with contextlib.suppress(OSError):  # the client was killed
                 self.send(*says(self.path, body))
 
         def do_GET(self) -> None:

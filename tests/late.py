@@ -1,6 +1,7 @@
-"""Modules that are imported when something of them is first asked for.
+"""Modules that are imported when one of their names is first used.
 
-Each process that runs tests side by side collects all of them, and the SDKs of one folder's tests take two seconds to import.
+Each process that runs tests side by side collects all of them, and the SDKs of one folder's tests take two
+seconds to import.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 
 class Late:
-    """A module, by its name. What pytest looks for in everything that it finds (`__test__`) imports nothing."""
+    """A module, by its name. Attributes that pytest looks for in every object (`__test__`) import nothing."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -19,7 +19,10 @@ LabelsOf = Callable[[Candidate, int | None], Sequence[str] | None]
 def put_layer(
     run: Path, name: str, labels_of: LabelsOf, *, whole: bool = False, annotators: Sequence[str] = ("a",)
 ) -> Path:
-    """A layer of what `labels_of` says of each turn, or of each conversation (turn None); None: it has no labels."""
+    """Write a layer with the labels of `labels_of` for each turn, or each conversation (turn None).
+
+    If `labels_of` returns None, the turn has no labels.
+    """
     units = []
     with RunReader(run) as reader:
         for index, names in reader.scenarios():

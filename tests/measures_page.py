@@ -1,4 +1,4 @@
-"""The list in docs/measures.md, made from the measures' definitions: `python -m tests.measures_page` writes it."""
+"""The list in docs/measures.md, from the definitions: `python -m tests.measures_page` writes it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ _BEGIN = "## Definitions"
 _HEAD = """\
 `edgen list measures`, `edgen stats --json` and the report have whole definitions, with further figures (…) and sources.
 Intervals are at 95%, with scenarios as clusters. *Values* are those of one conversation, for expressions."""
-_LONGEST = 30  # words of a definition, beyond which further clauses are left out
+_LONGEST = 30  # the most words of a definition; further clauses are left out
 _SENTENCE = re.compile(r".*?(?<!et al)\.(?= [A-Z*]| edgen|$)", re.DOTALL)
 _SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 
 
 def measures_page() -> str:
-    """The page with the first clauses of each definition, without sources. Raises what loading a measure raises."""
+    """Return the page with the first clauses of each definition, without sources.
+
+    An error of loading a measure is raised.
+    """
     written = PAGE.read_text("utf-8").partition(_BEGIN)[0].rstrip()
     return "\n\n".join([written, _BEGIN, *_definitions()]) + "\n"
 
@@ -42,7 +45,7 @@ def _definitions() -> Iterator[str]:
 
 
 def _shorten(sentence: str) -> str:
-    """The first clauses of a sentence, as many as fit; the first in any case."""
+    """Return the first clauses of a sentence, as many as fit; the first in any case."""
     kept, *further = sentence.split("; ")
     while further and len(f"{kept} {further[0]}".split()) <= _LONGEST:
         kept += f"; {further.pop(0)}"

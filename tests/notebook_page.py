@@ -1,8 +1,8 @@
-"""docs/quickstart.ipynb with the outputs that it has when it is executed.
+"""docs/quickstart.ipynb with the outputs of its execution.
 
-python -m tests.notebook_page     executes it and writes the outputs down (make docs)
+python -m tests.notebook_page executes it and writes the outputs (make docs).
 
-What differs from one machine to the next, speeds and temporary folders, is written as `…`.
+Speeds and temporary folders, which differ between machines, are written as `…`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read() -> Any:
 
 
 def execute(notebook: Any, folder: Path) -> Any:
-    """The notebook, executed in a folder by a kernel of its own."""
+    """Return the notebook after its own kernel has executed it in a folder."""
     import nbclient
 
     kept = {name: os.environ.get(name) for name in ("PYTHONPATH", "IPYTHONDIR", "TMPDIR")}
@@ -50,7 +50,7 @@ def execute(notebook: Any, folder: Path) -> Any:
 
 
 def settle(notebook: Any) -> Any:
-    """The notebook without what differs from one machine to the next; of each progress bar, its last state."""
+    """Return the notebook without machine-dependent values, and each progress bar's last state alone."""
     for cell in notebook.cells:
         cell.metadata.clear()
         for output in cell.get("outputs", ()):

@@ -1,4 +1,4 @@
-"""A space with dimensions and roles of its own, and templates for it."""
+"""A space with custom dimensions and roles, and templates for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPICS = (Entry("Adding fractions", fields={"grade": 4}), Entry("Comparing fract
 
 
 def tutoring(roles: int = 2, more: int = 0) -> Space:
-    """A tutor and one or two learners; `more` dimensions that nobody is said to see but the tutor."""
+    """Return a space of a tutor and one or two learners; `more` dimensions are visible to the tutor alone."""
     tutors = [f"aim_{number}" for number in range(more)]
     dimensions = (
         Dimension("topic", TOPICS),
@@ -33,7 +33,7 @@ def tutoring(roles: int = 2, more: int = 0) -> Space:
 
 
 def template(role: SpaceRole, others: str) -> str:
-    """A brief that shows all that the role sees."""
+    """Return a template that shows all facts that the role sees."""
     shown = "\n".join(f"- {name}: {{{{ {name} }}}}" for name in role.sees)
     return (
         f"{{% block system %}}\nYou are {role.name}, in a conversation with {others}.\n{shown}\n"
@@ -44,7 +44,7 @@ def template(role: SpaceRole, others: str) -> str:
 
 
 def write(folder: Path, space: Space, **job: object) -> Path:
-    """A job by selfplay with its space and a template for each role; returns the job's path."""
+    """Write a job by selfplay with its space and a template for each role; return the job's path."""
     folder.mkdir(parents=True, exist_ok=True)
     plain = {
         "name": space.name,

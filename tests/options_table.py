@@ -1,6 +1,6 @@
 """CONTRIBUTING.md's table of the options that several commands have: value, meaning and commands of each.
 
-python -m tests.options_table     writes it anew (make docs)
+python -m tests.options_table writes it anew (make docs).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVERYWHERE = frozenset({"--help", "--version", "--install-completion", "--show-
 
 
 class Use(NamedTuple):
-    """An option as one command has it."""
+    """An option of one command."""
 
     command: str
     name: str
@@ -32,7 +32,7 @@ class Use(NamedTuple):
 
 
 def uses() -> list[Use]:
-    """Every option of every command that help shows, by name."""
+    """Return every option of every command that help shows, by name."""
     found = (_use(command, option) for command, option in _options(get_command(app), ()))
     return sorted((use for use in found if use.name not in _EVERYWHERE), key=lambda use: use.name.strip("-"))
 
@@ -54,14 +54,17 @@ def _use(command: str, option: Any) -> Use:
 
 
 def meaning(help_: str) -> str:
-    """The first sentence of an option's help: what it means in every command. The rest is about one command."""
+    """Return the first sentence of an option's help: its meaning in every command.
+
+    The rest is about one command.
+    """
     own = re.sub(r"\s*\[default:.*", "", help_)
     said = re.split(r"(?<=\.) ", re.sub(r"^[\w, -]+ only: ", "", own))[0]
     return said[:1].upper() + said[1:]
 
 
 def table() -> str:
-    """The lines of the table, by option, and of the old names."""
+    """Return the lines of the table, by option, and of the old names."""
     rows: dict[str, list[Use]] = {}
     for use in uses():
         rows.setdefault(use.name, []).append(use)
@@ -90,7 +93,7 @@ def _old() -> Iterator[str]:
 
 
 def page() -> str:
-    """CONTRIBUTING.md with the table as it is now."""
+    """Return CONTRIBUTING.md with an updated table."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     return f"{before}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"

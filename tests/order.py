@@ -1,14 +1,16 @@
-"""The order of the tests: those that wait stand between those that compute, so that at no time all workers wait.
+"""The order of the tests: tests that wait stand between tests that compute, so that never all workers wait.
 
-pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of `execution`,
-which sit out time limits, kills and outages, would all run at the same time.
+pytest-xdist gives each worker one stretch of the list. In the order of their folders, the tests of
+`execution`, which wait for time limits, kills and outages, would all run at the same time.
 
-The tests of pages and of documents come first: some take half a minute, and one that is begun last runs alone.
+The tests of pages and of documents come first: some take half a minute, and a test that starts last runs
+alone.
 
-Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each of them:
-litellm takes five CPU seconds, the others together as much.
+Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each
+of them: litellm takes five CPU seconds, the others together as much.
 
-The test that type-checks a user's program comes last: by then mypy, which runs beside the tests, has filled its cache.
+The test that type-checks a user's program comes last: by then mypy, which runs in parallel with the tests,
+has filled its cache.
 """
 
 from __future__ import annotations
@@ -57,8 +59,11 @@ def is_importing(path: Path) -> bool:
 
 
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between the others,
-    those that import SDKs where the first of them is; at the end those of `LAST`."""
+    """Return the same tests in another order of files.
+
+    First those of `FIRST`; then the files of `WAITING` evenly between the others, with those that import SDKs
+    at the place of the first of them; at the end those of `LAST`.
+    """
     first: list[pytest.Item] = []
     last: list[pytest.Item] = []
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}

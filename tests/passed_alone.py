@@ -1,4 +1,4 @@
-"""A plugin of pytest for `.ci/again`: names the tests that failed beside others and pass alone."""
+"""A plugin of pytest for `.ci/again`: it names the tests that failed in the full run and pass alone."""
 
 from __future__ import annotations
 

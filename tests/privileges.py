@@ -1,4 +1,4 @@
-"""Permissions that hold for the superuser as well."""
+"""Permissions that bind the superuser as well."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from collections.abc import Iterator
 import pytest
 
 _VERSION_3 = 0x20080522  # of the calls' structures, see capget(2)
-_DAC_OVERRIDE = 1 << 1  # read and write whatever permissions say; reading alone is another capability
+_DAC_OVERRIDE = 1 << 1  # read and write against permissions; reading alone is another capability
 
 
 @contextlib.contextmanager
 def bound_by_permissions() -> Iterator[None]:
-    """Have this thread write only what permissions allow. It may read what it could read before, so that it
-    works in a checkout that no other user can enter."""
+    """Allow this thread only the writes that permissions allow.
+
+    It may read what it could read before, so that it works in a checkout that no other user can enter.
+    """
     if os.geteuid() != 0:
         yield
         return

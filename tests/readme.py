@@ -1,8 +1,8 @@
-"""The console blocks of README.md and of what is in docs/, run as a reader would run them.
+"""The console blocks of README.md and of docs/, run as a reader would run them.
 
-python -m tests.readme     rewrites the outputs in them (make docs)
+python -m tests.readme rewrites the outputs in them (make docs).
 
-A block is fenced as ```console; a line `$ command` is run, what follows is its standard output. A
+A block is fenced as ```console; a line `$ command` is run, and the lines after it are its standard output. A
 line `…` stands for any lines, also when the outputs are rewritten.
 """
 
@@ -23,7 +23,7 @@ from tests import ROOT, fork_server
 
 README = ROOT / "README.md"
 DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md"))]
-# The commands of docs/plugins.md build on each other in one folder: tests/test_plugin_page.py follows them.
+# The commands of docs/plugins.md build on each other in one folder: tests/test_plugin_page.py runs them.
 RUN_BY_BLOCK = [path for path in DOCUMENTS if path.name != "plugins.md"]
 
 
@@ -39,8 +39,10 @@ class Step:
         return re.fullmatch(pattern, output) is not None
 
     def renewed(self, output: str) -> str:
-        """The output, with the parts left out that `…` stands for: each part that is shown becomes the lines of the
-        output, further down than the part before, that are most like it."""
+        """Return the output without the parts that `…` stands for.
+
+        Each shown part becomes the most similar lines of the output after those of the part before.
+        """
         if "…" not in self.shown:
             return output
         lines, at, kept = output.splitlines(), 0, []
@@ -58,12 +60,12 @@ class Step:
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1; numbers may differ."""
+    """Return a similarity from 0 to 1; numbers may differ."""
     return difflib.SequenceMatcher(None, re.sub(r"\d", "0", one), re.sub(r"\d", "0", other)).ratio()
 
 
 def blocks(text: str) -> Iterator[tuple[int, int, list[Step]]]:
-    """Where each console block's body starts and ends, and its steps."""
+    """Yield the start and end of each console block's body, and its steps."""
     for found in re.finditer(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         steps: list[Step] = []
         for line in found.group(1).splitlines():
@@ -75,17 +77,17 @@ def blocks(text: str) -> Iterator[tuple[int, int, list[Step]]]:
 
 
 def sandbox(folder: Path) -> Path:
-    """A folder that looks like the checkout to a reader: jobs, and room for outputs."""
+    """Make a folder that looks like the checkout to a reader: jobs, and room for outputs."""
     for name in ("jobs", "preference_space", "prompts", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 
 
 def run(command: str, folder: Path) -> str:
-    """The standard output of a command."""
+    """Return the standard output of a command."""
     path = os.pathsep.join([fork_server.in_shell(), str(Path(sys.executable).parent), os.environ["PATH"]])
     environ = {"PATH": path, "HOME": str(folder), "COLUMNS": "100", "LANG": "C.UTF-8"}
-    if re.fullmatch(r"edgen [\w./: =-]+", command):  # nothing in it is the shell's
+    if re.fullmatch(r"edgen [\w./: =-]+", command):  # nothing in it is for the shell
         return fork_server.run(*command.split()[1:], cwd=folder, env=environ).stdout
     done = subprocess.run(
         command, shell=True, cwd=folder, capture_output=True, text=True, timeout=180, env=environ
@@ -94,7 +96,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def rewrite(text: str) -> str:
-    """A document with every output as it is now, and the same parts left out."""
+    """Return a document with every output updated, and the same parts left out."""
     pieces, position = [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = sandbox(Path(name))

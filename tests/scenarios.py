@@ -15,5 +15,5 @@ DEFAULT_VARIABLES = list_usual_variables()
 
 
 def scenario_of(index: int, *values: str, subject: str | None = None, level: str | None = None) -> Scenario:
-    """The scenario of a topic, the student's preference and reaction, and the teacher's."""
+    """Return the scenario of a topic, the student's preference and reaction, and the teacher's."""
     return make_five_list_scenario(index, dict(zip(DIMENSIONS, values, strict=True)), subject, level)

@@ -1,9 +1,10 @@
-"""The JSON Schemas of job, space and label set files, and docs/job.md, made from the types that edgen reads these files into.
+"""The JSON Schemas of job, space and label set files, and docs/job.md, made from the types of these files.
 
-python -m tests.schemas     writes them anew (make docs)
+python -m tests.schemas writes them anew (make docs).
 
-What a key means is the sentence under its field, in edgen/config and edgen/space. A schema says of one key what its type
-says; what does not go together is for the loader. Editors know draft-07 best, so that is what they are written in.
+The text of a key is the sentence under its field, in edgen/config and edgen/space. A schema states of one key
+what its type states; the loader checks combinations. Editors support draft-07 best, so the schemas are
+written in it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ KINDS: tuple[type[BackendConfig], ...] = tuple(
 
 @functools.cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return a sentence for each field of a struct: of the option that it is, and the text below it; also those of its
-    base classes."""
+    """Return a sentence for each field of a struct: its option's, and the text below it.
+
+    Fields of base classes are included.
+    """
     said = {name: find_option(hint) for name, hint in get_type_hints(struct, include_extras=True).items()}
     found: dict[str, str] = {name: one.sentence for name, one in said.items() if one is not None}
     for cls in reversed(struct.__mro__):
@@ -65,7 +68,7 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _job() -> _Schema:
-    """msgspec's schema of a job, with the structs of the shipped providers in their base's place."""
+    """Return msgspec's schema of a job, with the structs of the shipped providers in place of their base."""
     job, backends = (
         msgspec.json.schema(Job),
         msgspec.json.schema(dict[str, functools.reduce(operator.or_, KINDS)]),
@@ -77,7 +80,7 @@ def _job() -> _Schema:
 
 
 def job_schema() -> _Schema:
-    """The schema of a job file."""
+    """Return the schema of a job file."""
     schema = _described(_job(), {t.__name__: t for t in job_page.STRUCTS})
     parts = schema["definitions"]
     job = parts.pop("Job")
@@ -95,9 +98,9 @@ def job_schema() -> _Schema:
     keys["protocol"]["description"] += "".join(
         f" `{name}`: {text}" for name, text in job_page.SUMMARIES.items()
     )
-    # Before it is read, a name may hold the day.
+    # Before it is read, a name may contain the day.
     keys["name"]["pattern"] = r"^([A-Za-z0-9]|\{date\})([A-Za-z0-9._-]|\{date\})*$"
-    # The names of roles are the space's: an editor takes any.
+    # The space defines the names of roles: an editor accepts any.
     prompt = keys["prompts"]["additionalProperties"]
     keys["prompts"]["properties"] = dict.fromkeys(("teacher", "student", "closing", "oracle"), prompt)
     backend = keys["backends"].pop("additionalProperties")
@@ -136,7 +139,7 @@ def job_schema() -> _Schema:
 
 
 def space_schema() -> _Schema:
-    """The schema of a space file: the lists of a layout, or dimensions of one's own."""
+    """Return the schema of a space file: the lists of a layout, or custom dimensions."""
     bad = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     line = {"type": "string", "pattern": rf"^(?!\s)[^{bad}]*[^\s{bad}]$"}
     name = {"pattern": "^[A-Za-z][A-Za-z0-9_]{0,39}$"}
@@ -232,7 +235,7 @@ def _entries_with_fields(line: _Schema, closed: _Schema, value: _Schema) -> _Sch
 
 
 def label_set_schema() -> _Schema:
-    """The schema of a label set."""
+    """Return the schema of a label set."""
     structs = {struct.__name__: struct for struct in (LabelSet, LabelDefinition)}
     parts: dict[str, _Schema] = _described(msgspec.json.schema(LabelSet), structs)["definitions"]
     top = parts.pop("LabelSet")
@@ -247,7 +250,7 @@ def label_set_schema() -> _Schema:
 
 
 def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
-    """The keys of a space file with dimensions of its own."""
+    """Return the keys of a space file with its own dimensions."""
     labelled = {
         "type": "object",
         "required": ["values"],
@@ -299,7 +302,7 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
 
 
 def _sections() -> dict[str, _Schema]:
-    """The definitions of the sections that domains add."""
+    """Return the definitions of the sections that domains add."""
     found: dict[str, _Schema] = {}
     for name in list_section_names():
         structs = {struct.__name__: struct for struct in find_section(name).structs}
@@ -318,7 +321,10 @@ def _whole(name: str, title: str, top: _Schema, parts: dict[str, _Schema]) -> _S
 
 
 def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Schema:
-    """msgspec's schema as editors want it: closed, with a sentence a key, with patterns that any engine reads."""
+    """Return msgspec's schema adapted for editors.
+
+    It is closed, with a sentence a key, and with patterns that any engine reads.
+    """
     text = json.dumps(schema).replace("#/$defs/", "#/definitions/").replace('\\\\Z"', '$"')
     parts = json.loads(text)["$defs"]
     for name, part in parts.items():
@@ -339,7 +345,7 @@ def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Sc
 
 
 def _alone(value: _Schema) -> _Schema:
-    """A reference stands alone in draft-07: what is beside it is not read."""
+    """Return a schema in which references stand alone: draft-07 ignores keys next to a reference."""
     if "$ref" not in value:
         return value
     return {"allOf": [{"$ref": value["$ref"]}], **{key: v for key, v in value.items() if key != "$ref"}}
@@ -350,7 +356,7 @@ def _ref(name: str) -> _Schema:
 
 
 def _of_roles(base: _Schema, part: str) -> _Schema:
-    """A mapping from roles, those of every space listed for completion."""
+    """Return a mapping from roles, those of every space listed for completion."""
     known = dict.fromkeys(("default", "teacher", "student", "judge"), _ref(part))
     return base | {"properties": known, "additionalProperties": _ref(part)}
 
@@ -360,7 +366,10 @@ def _closed(base: _Schema, properties: dict[str, Any]) -> _Schema:
 
 
 def _by_type(kinds: list[_Schema]) -> _Schema:
-    """One of several structs, told apart by `type`: an editor then names what is wrong with the one that is meant."""
+    """Return a schema of one of several structs, distinguished by `type`.
+
+    An editor then reports the problems of the intended struct.
+    """
     tags = {struct.__struct_config__.tag: struct.__name__ for struct in KINDS}
     assert len(tags) == len(kinds)
     return {
@@ -375,7 +384,7 @@ def _by_type(kinds: list[_Schema]) -> _Schema:
 
 
 def _merged(kinds: list[_Schema]) -> _Schema:
-    """Any of their keys, none of them required: an arm may change one key of a backend."""
+    """Return a schema of any of their keys, none of them required: an arm may change one key of a backend."""
     properties: dict[str, Any] = {}
     for kind in kinds:
         for key, value in kind["properties"].items():
@@ -387,7 +396,7 @@ def _merged(kinds: list[_Schema]) -> _Schema:
 
 
 def made(path: Path) -> str:
-    """The text of one of the files that are MADE."""
+    """Return the text of one of the files that are MADE."""
     if path == PAGE:
         return job_page.page(sentences)
     kinds = {"job": job_schema, "space": space_schema, "label_set": label_set_schema}

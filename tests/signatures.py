@@ -1,7 +1,9 @@
-"""edgen/api/objects/signatures.py, and a domain's: the signatures of Python functions, from the structs that declare
-their options. A domain has its functions in tests/domains/X/signed_functions.py.
+"""The signatures of Python functions, from the structs that declare their options.
 
-python -m tests.signatures     writes it anew (make docs)
+They are in edgen/api/objects/signatures.py and in a domain's file. A domain has its functions in
+tests/domains/X/signed_functions.py.
+
+python -m tests.signatures writes them anew (make docs).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ Struct = type[msgspec.Struct]
 
 
 _ASKING = (Listening, QuestionKeys)
-# Formats of domains have options of their own, which any keyword argument can be.
+# Formats of domains have options of their own, which can be any keyword argument.
 _FORMATS = tuple(
     kind
     for plugin in sorted(registry.list_plugins(), key=lambda one: one.name)
@@ -83,7 +85,7 @@ PAGES = (
 
 
 def page(one: SignedPage) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     parts = [
         "\n".join(["", *_render_function(each, one.path.parent / each.file), ""]) for each in one.functions
     ]
@@ -91,7 +93,7 @@ def page(one: SignedPage) -> str:
 
 
 def fields_of(one: Signed) -> dict[str, tuple[Any, Any]]:
-    """The type and the default of each option of a function, by its name."""
+    """Return the type and the default of each option of a function, by its name."""
     found: dict[str, tuple[Any, Any]] = {}
     for kind in one.kinds:
         hints = get_type_hints(kind, include_extras=True)
@@ -125,14 +127,14 @@ def _render_function(one: Signed, file: Path) -> list[str]:
 
 
 def _find_own(name: str, file: Path) -> ast.arguments:
-    """The arguments that a function itself declares."""
+    """Return the arguments that a function itself declares."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
     return found[-1].args
 
 
 def _split_arguments(shown: str) -> list[str]:
-    """The arguments of `a: X = (), *, b: dict[str, int]`, one by one."""
+    """Return the arguments of `a: X = (), *, b: dict[str, int]`, one by one."""
     found, depth = [""], 0
     for letter in shown:
         depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(letter, 0)
@@ -149,7 +151,7 @@ def _space_default(argument: str) -> str:
 
 
 def _takes_file(hint: Any) -> bool:
-    """Whether an option's value may be a file."""
+    """Return whether an option's value may be a file."""
     option = find_option(hint)
     return option is not None and "FILE" in (option.metavar or "")
 

@@ -1,4 +1,4 @@
-"""Python functions whose signature is generated, and the file that holds their signatures; see tests/signatures.py."""
+"""Python functions whose signature is generated, and the file of signatures; see tests/signatures.py."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Signed(NamedTuple):
     name: str
     file: str  # in the folder of the signatures
     kinds: tuple[type[msgspec.Struct], ...]  # structs that declare its options
-    without: tuple[str, ...] = ()  # fields that have another form in Python, or none
-    free: str | None = "overrides"  # its keyword arguments of any name; None: it has none
+    without: tuple[str, ...] = ()  # fields with another form in Python, or without one
+    free: str | None = "overrides"  # its keyword arguments of any name; None: without such arguments
 
 
 class SignedPage(NamedTuple):

@@ -1,4 +1,4 @@
-"""The source files of edgen as trees, for tests that look at their imports, names, texts and docstrings.
+"""The source files of edgen as trees, for tests of their imports, names, texts and docstrings.
 
 The imports of each file are read once a process.
 """
@@ -14,7 +14,7 @@ _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # fields of a st
 
 
 def walk_statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield a module, its statements and all statements within them: a tenth of what `ast.walk` visits."""
+    """Yield a module, its statements and all statements within them: a tenth of the nodes of `ast.walk`."""
     waiting: list[ast.AST] = [tree]
     for node in waiting:
         yield node

@@ -1,4 +1,4 @@
-"""Base classes of plugins hold what every object of the kind needs; everything else is in optional parts."""
+"""Base classes of plugins have the members that every object needs; others are in optional parts."""
 
 from __future__ import annotations
 

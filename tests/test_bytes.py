@@ -1,4 +1,4 @@
-"""The shards of three shipped jobs, to the byte: a change of anything that shapes an answer is seen here."""
+"""The shards of three shipped jobs, byte for byte: any change of an answer is detected here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_shipped_job_makes_the_shards_it_always_made(
     ended = Command(capsys)(
         "generate", ROOT / "jobs" / f"{job}.yaml", "-o", tmp_path, "--set", f"design={design}"
     )
-    assert ended.code == (3 if job == "experiment" else 0), ended.err  # its faults leave it short
+    assert ended.code == (3 if job == "experiment" else 0), ended.err  # its faults leave it incomplete
     shards = sorted(tmp_path.glob("**/shards/conversations*.json"))
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in shards]
     assert (

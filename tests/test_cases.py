@@ -1,4 +1,4 @@
-"""`each` runs every case and names those that fail."""
+"""`each` runs every case and names the failed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""edgen's own objects pass the checks that a package runs on its own; one that breaks a rule does not."""
+"""edgen's own objects pass the checks that a package runs on its own; an object that breaks a rule fails."""
 
 from __future__ import annotations
 
@@ -41,17 +41,18 @@ pytestmark = pytest.mark.integration
 
 
 def gather(name: str, own: dict[str, Any]) -> dict[str, Any]:
-    """The engine's own entries, with those of each domain (tests/domains/*/conformance.py)."""
+    """Return the engine's own entries, with those of each domain (tests/domains/*/conformance.py)."""
     each = [getattr(module, name, {}) for module in modules_of("conformance")]
     return own | {key: value for one in each for key, value in one.items()}
 
 
-# The shipped job that stands for a protocol, and the protocol whose run has what a family or a format needs.
+# The shipped job that stands for a protocol, and the protocol whose run has the data that a family or a
+# format needs.
 JOBS = gather("JOBS", {"oneshot": "quickstart", "selfplay": "selfplay"})
 FAMILY_JOBS = gather("FAMILIES", {"education": "oneshot"})
 FORMAT_JOBS = gather("FORMATS", {"skyrl": "selfplay", "verl-rl": "selfplay"})
 FORMAT_OPTIONS = gather("FORMAT_OPTIONS", {})
-# Families that know their records by more than their layout, so that none can be made up.
+# Families that recognise their records by more than their layout, so that no record can be made up.
 KNOWN_BY_CONTENT = {
     name for module in modules_of("conformance") for name in getattr(module, "KNOWN_BY_CONTENT", ())
 }
@@ -70,7 +71,7 @@ def keys_of(protocol: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a small run of a protocol, made when it is first asked for."""
+    """Return a function that returns the folder of a small run of a protocol, made on first use."""
     above = tmp_path_factory.mktemp("conformance")
 
     def folder(protocol: str) -> Path:
@@ -116,7 +117,7 @@ def test_a_family_without_a_run_records_nothing() -> None:
 @pytest.mark.parametrize("name", sorted({*own("family")} & FAMILY_JOBS.keys()))
 def test_families(name: str, run_of: Callable[[str], Path]) -> None:
     family = registry.find("family", name)
-    if name not in FAMILY_JOBS:  # it is read and never written
+    if name not in FAMILY_JOBS:  # read and never written
         check_family(family, ())
         return
     with RunReader(run_of(FAMILY_JOBS[name])) as reader:

@@ -1,4 +1,4 @@
-"""The import contracts name every module there is: one that is forgotten is held to nothing."""
+"""The import contracts name every module: a forgotten one would have no rules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_module_has_its_layer_and_every_library_one_home() -> None:
 
 
 def homes_of_plugin_names() -> dict[tuple[str, str], str]:
-    """The home of each name that `edgen.plugin` and its submodules have, by module and name."""
+    """Return the home of each name that `edgen.plugin` and its submodules have, by module and name."""
     found = {}
     for path in (ROOT / "edgen" / "plugin").glob("*.py"):
         name = "edgen.plugin" if path.stem == "__init__" else f"edgen.plugin.{path.stem}"
@@ -60,8 +60,10 @@ def homes_of_plugin_names() -> dict[tuple[str, str], str]:
 
 
 def imports_of_each() -> dict[str, set[str]]:
-    """The modules of edgen that each module imports, for types alone as well; those of names that it imports
-    from `edgen.plugin` are their homes."""
+    """Return the modules of edgen that each module imports, for types alone as well.
+
+    A name imported from `edgen.plugin` counts as an import of its home.
+    """
     files = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path
         for path in (ROOT / "edgen").rglob("*.py")
@@ -70,7 +72,7 @@ def imports_of_each() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in places}
     homes = homes_of_plugin_names()
     for name, path in places.items():
-        if name.startswith("edgen.plugin"):  # a list of names, each loaded when it is used
+        if name.startswith("edgen.plugin"):  # a list of names, each loaded on use
             continue
         for node in imports_of(path):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -85,7 +87,7 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
 
 
 def test_no_import_points_up_through_edgen_plugin() -> None:
-    """The contract ignores what `edgen.plugin` imports, so what others import from it is looked at here."""
+    """The contract ignores the imports of `edgen.plugin`, so imports from it are checked here."""
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0][
         "layers"
     ]
@@ -103,15 +105,15 @@ def test_no_import_points_up_through_edgen_plugin() -> None:
     assert sorted(up) == []
 
 
-# Names of the domains' folders, and of what is theirs alone: data sets, tools, things.
+# Names of the domains' folders, and of their own data sets, tools and things.
 DOMAINS = {path.parent.name for path in (ROOT / "edgen" / "domains").glob("*/__init__.py")}
 THEIRS = {
     "msdialog", "dstc", "dstc7", "cima", "crwiz", "bm25s", "wizards?", "exercises?", "tutees?",
     r"state machines?", r"machine\.yaml", "machineerror",
 }  # fmt: skip
-# The data set whose layout, template and space a job has that names none, and the class that programs import.
+# The data set whose layout, template and space are a job's defaults, and the class that programs import.
 DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
-# Words of other things, by file.
+# Words with another meaning, by file.
 OTHER_THINGS = {
     "edgen/reading/speaker_patterns.py": "words for speakers: tutee",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
@@ -121,7 +123,7 @@ OTHER_THINGS = {
 
 
 def test_the_engine_names_no_domain() -> None:
-    """No code, comment, message or data of the engine, so that a domain can be deleted or replaced."""
+    """No code, comment, message or data of the engine names one, so that domains can be deleted."""
     word = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(DOMAINS | THEIRS))})(?![a-z])")
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "edgen").rglob("*")):
@@ -131,7 +133,7 @@ def test_the_engine_names_no_domain() -> None:
         text = re.sub(DEFAULTS, "", path.read_text(encoding="utf-8").lower())
         if named := {*word.findall(text)}:
             found[name] = named
-    # In a copy of the tree without some domains, words of these are not looked for.
+    # In a copy of the tree without some domains, words of these are not searched.
     assert found.keys() - OTHER_THINGS == set(), found
 
 
@@ -142,12 +144,13 @@ OF_LAYOUTS = {
     "protocols/selfplay": "the shipped job of `edgen init`: its templates teacher.j2, student.j2",
     "space/phrases": "nouns for people in names of dimensions",
 }
-# Folders of language: how people and models word lessons, in any space, and the talk of the embedded model.
+# Folders of language: wordings of lessons by people and models, in any space, and the talk of the embedded
+# model.
 OF_LANGUAGE = ("reading", "simulator")
 
 
 def test_the_engine_names_no_dimension_of_a_layout() -> None:
-    """A layout declares what is special about its dimensions, so a space of another domain gets the same."""
+    """A layout declares its special dimensions, so a space of another domain works the same way."""
     names = set()
     for layout in list_layouts():
         names |= {*layout.lists, *layout.lists.values(), *layout.fields, *layout.groups, *layout.phrases}
@@ -158,7 +161,7 @@ def test_the_engine_names_no_dimension_of_a_layout() -> None:
 
 
 def engine_texts(names: set[str]) -> Iterator[tuple[str, ast.Constant]]:
-    """The modules of the engine with the constants in them that are one of these texts."""
+    """Yield the modules of the engine with the constants in them that are one of these texts."""
     folder = ROOT / "edgen"
     for path in sorted(folder.rglob("*.py")):
         if not path.is_relative_to(folder / "domains"):
@@ -175,12 +178,12 @@ OTHER_MEANINGS = {
     "function",  # a kind of entry points
 }  # fmt: skip
 OTHER_TABLES = {"edgen/providers/litellm/services.py": "litellm's own names of services"}
-# What a comparison with a kind's name is about: an expression that ends so.
+# Expressions whose comparison with a kind's name is forbidden: those that end like this.
 OF_A_KIND = re.compile(r"(?:protocol|family|format_?|measure|provider|reader|\.name|\.type|\.tag)\Z")
 
 
 def test_no_code_compares_names_of_kinds() -> None:
-    """Facts about a kind are its attributes or methods, so a plugin's object is treated as edgen's own is."""
+    """Facts about a kind are its attributes or methods, so a plugin's object is treated like edgen's own."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     names = {name for entries in groups.values() for name in entries}
     found = []
@@ -191,7 +194,7 @@ def test_no_code_compares_names_of_kinds() -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tables = tables_of(tree)
         for node in list_nodes(tree):
-            # A name of the module stands for the set or the table that it is.
+            # A name of the module stands for its set or table.
             sides = [
                 tables.get(one.id, one) if isinstance(one, ast.Name) else one for one in compared_by(node)
             ]
@@ -203,7 +206,7 @@ def test_no_code_compares_names_of_kinds() -> None:
 
 
 def tables_of(tree: ast.Module) -> dict[str, ast.expr]:
-    """The sets, lists and mappings that a module writes out, by name."""
+    """Return the sets, lists and mappings that a module writes out, by name."""
     found = {}
     for one in tree.body:
         if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
@@ -215,7 +218,7 @@ def tables_of(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def compared_by(node: ast.AST) -> list[ast.expr]:
-    """The sides of a comparison, of a case, or of a look-up in a table that is written there."""
+    """Return the sides of a comparison, of a case, or of a look-up in a table that is written there."""
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
     if isinstance(node, ast.Match):
@@ -229,7 +232,7 @@ def compared_by(node: ast.AST) -> list[ast.expr]:
 
 
 def literal_texts(side: ast.expr) -> Iterator[str]:
-    """The texts that a side of a comparison is, or holds."""
+    """Yield the texts that a side of a comparison is, or contains."""
     listed = side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
     if isinstance(side, ast.Dict):
         listed = [key for key in side.keys if key is not None]
@@ -239,14 +242,14 @@ def literal_texts(side: ast.expr) -> Iterator[str]:
 
 
 def test_tests_import_no_other_domains_tests() -> None:
-    """A domain's tests go with its folder: without it, all other tests are still collected and run."""
+    """A domain's tests belong to its folder: without it, all other tests are still collected and run."""
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if path.is_relative_to(
             ROOT / "tests" / "rl" / "apart"
         ):  # the sources' own code, which needs all domains
             continue
-        if ".domains." not in path.read_text("utf-8"):  # to parse them all takes seconds
+        if ".domains." not in path.read_text("utf-8"):  # parsing all of them takes seconds
             continue
         parts = path.relative_to(ROOT).with_suffix("").parts
         for node in imports_of(path):

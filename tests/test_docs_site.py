@@ -1,4 +1,7 @@
-"""The documentation site has every page, and the page of commands is what the commands say. `make docs-site` builds it."""
+"""The documentation site has every page, and the page of commands matches the commands.
+
+`make docs-site` builds the site.
+"""
 
 from __future__ import annotations
 

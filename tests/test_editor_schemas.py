@@ -1,4 +1,4 @@
-"""The schemas that editors check jobs and spaces with, and docs/job.md: made from the types, and as strict as the loader."""
+"""The editor schemas of jobs and spaces, and docs/job.md: made from types, as strict as the loader."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def values(path: Path) -> Any:
 
 
 def errors(kind: str, value: Any) -> list[jsonschema.ValidationError]:
-    """The innermost of what the schema refuses: why each way of an anyOf is none."""
+    """Return the innermost errors of the schema: why each alternative of an anyOf is invalid."""
     found, left = [], list(_validator(kind).iter_errors(value))
     while left:
         error = left.pop()
@@ -114,7 +114,7 @@ def test_every_keyword_of_a_schema_has_an_example_that_it_refuses(kind: str) -> 
                for error in errors(kind, values(path))}  # fmt: skip
     about = {"$schema", "$id", "$ref", "title", "description", "default", "definitions", "properties", "items", "anyOf",
              "allOf", "if", "then", "else", "const", "propertyNames", "minProperties"}  # fmt: skip
-    # Very long texts and lists are refused alike, and need no file each.
+    # Very long texts and lists are refused in the same way, and need no file each.
     assert set(_keywords(schema(kind))) - about - {"maxLength", "maxItems", "maxProperties"} <= refused
 
 
@@ -170,7 +170,7 @@ def test_every_key_has_a_sentence_a_row_and_a_place_in_an_example(section: job_p
         assert sentence.endswith(".")
         row = rf"^- `{field.encode_name}`(?: \(.*\))?: {re.escape(job_page.meaning(sentence))}$"
         assert re.search(rf"\b{field.encode_name}:\s" if section.elsewhere else row, page, re.MULTILINE)
-        if field.name not in ("prompt", "arms", "resolved"):  # of another protocol, and told below
+        if field.name not in ("prompt", "arms", "resolved"):  # of another protocol, and reported below
             assert re.search(rf"\b{field.encode_name}:\s", section.example), field.name
 
 

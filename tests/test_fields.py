@@ -12,14 +12,14 @@ import pytest
 from tests import ROOT
 from tests.source_imports import walk_statements
 
-MOST_BARE = 5  # fields of a class that may go without, since its docstring can name them
-# A comment on the field's lines or alone on the line above, and no instruction to a tool.
+MOST_BARE = 5  # fields of a class without their own text: its docstring can name them
+# A comment on the field's lines or alone on the line above, other than an instruction to a tool.
 BESIDE = re.compile(r"# (?!fmt:|noqa|type:|pragma)")
 ABOVE = re.compile(r"\s*# (?!fmt:|noqa|type:|pragma)")
 
 
 def find_bare_fields(source: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each class with more than MOST_BARE fields, and those of its fields without words."""
+    """Yield the name of each class with more than MOST_BARE undocumented fields, and these fields."""
     lines = ["", *source.splitlines(), ""]
     for node in walk_statements(ast.parse(source)):
         if not isinstance(node, ast.ClassDef):
@@ -50,8 +50,10 @@ def has_comment(field: ast.AnnAssign, lines: list[str]) -> bool:
 
 
 def has_help(field: ast.AnnAssign) -> bool:
-    """Return whether the annotation holds the field's help, as in `option("…")` or `Meta(description="…")`, or names an
-    option that is declared elsewhere."""
+    """Return whether the annotation contains the field's help, or names an option that is declared elsewhere.
+
+    Help is a text as in `option("…")` or `Meta(description="…")`.
+    """
     for call in ast.walk(field.annotation):
         if isinstance(call, ast.Name) and call.id in list_options():
             return True
@@ -64,7 +66,10 @@ def has_help(field: ast.AnnAssign) -> bool:
 
 @functools.cache
 def list_options() -> frozenset[str]:
-    """The names of declared options, as `Sample = Annotated[int, option("…")]`, and of the functions that declare one."""
+    """Return the names of declared options, and of the functions that declare one.
+
+    An option is declared as in `Sample = Annotated[int, option("…")]`.
+    """
     found = set()
     for path in (ROOT / "edgen").rglob("options.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -1,4 +1,4 @@
-"""Processes of edgen for the tests: they end with their own codes, and one that is left harms no other."""
+"""Processes of edgen for the tests: they end with their own codes, and an unfinished one affects no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands may import: looking at a run or at the help costs no SDK and no HTTP stack."""
+"""Imports that commands may make: looking at a run or at the help loads no SDK and no HTTP stack."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ print(json.dumps(found), file=sys.stderr)
 
 
 def imported(*arguments: str) -> set[str]:
-    """What a command has imported at its end."""
+    """Return the modules that a command has imported at its end."""
     return imported_by([arguments])[" ".join(arguments)]
 
 
 def imported_by(commands: Iterable[Sequence[str]]) -> dict[str, set[str]]:
-    """What some commands, run one after the other in one process, have imported when each of them ends."""
+    """Return the modules that commands in one process have imported when each of them ends."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps([*map(list, commands)])],
         capture_output=True,
@@ -107,7 +107,7 @@ def test_completion_imports_only_what_it_reads_names_with() -> None:
 
 
 def test_processes_of_edgen_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
-    """`python -m` looks there first, and the folder may be a stranger's: `-P` leaves it out."""
+    """`python -m` looks there first, and the folder may be untrusted: `-P` leaves it out."""
     source = "\n".join(path.read_text("utf-8") for path in (ROOT / "edgen").rglob("*.py"))
     starts = re.findall(r"\(?sys\.executable, (\"-\w\")", source)
     assert len(starts) >= 5

@@ -1,4 +1,4 @@
-"""The test scenarios of examples/improve share no word with the training scenarios or with the examples of a prompt."""
+"""Test scenarios of examples/improve share no word with training scenarios or a prompt's examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What edgen's own kinds may import: `edgen.plugin`, their own folder and third parties, as any plugin."""
+"""Imports of edgen's own kinds: `edgen.plugin`, their own folder and third parties, as in plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 
 # Folders that hold kinds alone, each file of which may import the others.
 SHARED = ("edgen/evaluation/measures", "edgen/export/formats")
-# What `edgen.plugin` has for more than a first plugin, by kind.
+# Names of `edgen.plugin` that a first plugin does not need, by kind.
 SUBMODULES = tuple(
     sorted(
         path.stem
@@ -30,7 +30,7 @@ SUBMODULES = tuple(
 )
 # Imports that are not public, by file: the start of the imported modules' names.
 REMAINING: dict[str, tuple[str, ...]] = {
-    # A service that speaks the wire format of another one builds on its provider.
+    # A service with the wire format of another one builds on its provider.
     "edgen/providers/google_generativeai/*": ("edgen.providers.gemini",),
     "edgen/providers/vertex/*": ("edgen.providers.gemini",),
     "edgen/providers/openai_responses/*": ("edgen.providers.openai",),
@@ -38,13 +38,13 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/providers/llamacpp/online.py": ("edgen.providers.openai",),
     # The embedded model is a layer: it knows how the engine words prompts and reads replies.
     "edgen/simulator/provider.py": ("edgen.simulator",),
-    # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
+    # Its sentences come from a section of the space file; the scene is the subject of the simulator's talk.
     "edgen/simulator/phrases/section.py": ("edgen.space",),
     "edgen/domains/forum/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/evaluation/measures/recited.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
-    # Commands, Python functions and askers of a domain are none of the five kinds.
+    # Commands, Python functions and askers of a domain belong to no kind.
     "edgen/domains/retrieval/signatures.py": ("edgen.execution.progress",),
     "edgen/domains/retrieval/options.py": ("edgen.core.options",),
     "edgen/domains/retrieval/baseline_options.py": ("edgen.asking.options", "edgen.core.options"),
@@ -89,7 +89,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
 
 
 def own_folders() -> dict[str, Path]:
-    """The folder, or the one file, of each of edgen's own kinds, by its path."""
+    """Return the folder, or the one file, of each of edgen's own kinds, by its path."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     found = {}
     for group, entries in groups.items():
@@ -107,7 +107,7 @@ def own_folders() -> dict[str, Path]:
 
 
 def foreign_imports(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files with each module of edgen's that they import and that is neither public nor of the same folder."""
+    """Yield files with each non-public module of edgen that they import from another folder."""
     own = ".".join(folder.relative_to(ROOT).with_suffix("").parts)
     for file in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
         for node in imports_of(file):
@@ -120,7 +120,7 @@ def foreign_imports(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def remaining_for(file: str, module: str) -> set[str]:
-    """The patterns of REMAINING that let a file import a module."""
+    """Return the patterns of REMAINING that let a file import a module."""
     return {
         pattern
         for pattern, modules in REMAINING.items()
@@ -138,7 +138,7 @@ def test_a_kind_imports_edgen_plugin_alone(path: str) -> None:
 
 
 def test_what_remains_is_still_imported() -> None:
-    """A line of REMAINING that nothing needs any more goes. Those of domains may be missing from a copy."""
+    """An unused line of REMAINING must be removed. Those of domains may be missing from a copy."""
     found = [one for folder in own_folders().values() for one in foreign_imports(folder)]
     needed = {pattern for file, module in found for pattern in remaining_for(file, module)}
     there = {pattern for pattern in REMAINING if any(ROOT.glob(pattern))}
@@ -176,7 +176,7 @@ def test_the_example_imports_edgen_plugin_alone() -> None:
 
 
 def typed_names(name: str) -> set[tuple[str, str]]:
-    """Home and name of each import of edgen's in a file of `edgen.plugin`."""
+    """Return home and name of each import of edgen's in a file of `edgen.plugin`."""
     return {
         (node.module or "", alias.name)
         for node in imports_of(ROOT / "edgen" / "plugin" / f"{name}.py")
@@ -197,7 +197,7 @@ def test_all_are_imported_by_a_star() -> None:
 
 
 def test_the_promise_covers_few_names() -> None:
-    """More names are more that cannot change: one that only some of edgen's own kinds need is no promise."""
+    """A promised name cannot change: a name that only some of edgen's own kinds need is not promised."""
     assert len(dir(edgen.plugin)) == 63
 
 

@@ -1,4 +1,7 @@
-"""The lock and the two files exported from it name the same packages at the same versions; the trainers' has edgen's."""
+"""The lock and the two files exported from it name the same packages at the same versions.
+
+The trainers' lock includes edgen's packages.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def test_the_trainers_environment_has_all_that_edgen_needs() -> None:
 
 
 def brought_by(name: str) -> set[str]:
-    """A package and all that it needs. What only BERTScore needs, torch above all, is no part of the development set-up."""
+    """Return a package and all packages that it needs.
+
+    Packages for BERTScore alone, above all torch, are not part of the development set-up.
+    """
     needs = {
         package["name"]: [one["name"] for one in package.get("dependencies", ())]
         + [one["name"] for more in package.get("optional-dependencies", {}).values() for one in more]
@@ -77,7 +83,7 @@ def test_the_core_stays_small() -> None:
         == set()
     )
     assert {"aiohttp", "jinja2", "jsonschema", "msgspec", "tenacity", "typer"} <= core
-    # a report is drawn with nothing more to install: matplotlib and what it needs are ten of them
+    # a report needs no further package: matplotlib and its dependencies are ten of them
     assert len(core) <= 55
 
 

@@ -1,4 +1,4 @@
-"""The names of classes and functions: one name has one meaning, and a function says what it does.
+"""The names of classes and functions: one name has one meaning, and a function's name says what it does.
 
 Names that edgen promises to its users stay; they are listed here with the reason.
 """
@@ -116,7 +116,7 @@ PREFIXES = frozenset(["as", "from", "of", "on", "to", "with", "without"])
 
 
 class Nouns(NamedTuple):
-    """Functions whose names do not begin with a verb, and stay."""
+    """Functions whose names do not begin with a verb and are kept."""
 
     reason: str
     below: str  # the path, or the beginning of it, of the files with such names

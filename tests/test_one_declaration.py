@@ -1,8 +1,9 @@
-"""An option is declared once: its help text, type and bounds stand in one place of edgen/.
+"""An option is declared once: its help text, type and bounds are in one place of edgen/.
 
-A declaration is a call with a help text: `option(…)`, typer's `Option(…)` or `Meta(description=…)`. Commands, Python
-functions and keys of the job that have the same option use the same declaration. A function that makes an option, such
-as `declare_output`, is one declaration. Commands take options as structs: a command's function declares arguments alone.
+A declaration is a call with a help text: `option(…)`, typer's `Option(…)` or `Meta(description=…)`. Commands,
+Python functions and keys of the job that have the same option use the same declaration. A function that makes
+an option, such as `declare_output`, is one declaration. Commands take options as structs: a command's
+function declares arguments alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.source_imports import list_nodes
 DECLARED_TWICE = {
     "--role": "the role that a person plays (`edgen play`), and words of texts for roles (the other commands)",
 }
-# Keys of the job, and of what it holds, that have the name of an option and another meaning.
+# Keys of the job, and of its sections, that have the name of an option and another meaning.
 OTHER_KEYS = {
     "name": "of a job, a member, a label; --name: of a pair set or a space",
     "seed": "of scenarios and of a model; --seed: of draws from what is there",
@@ -59,7 +60,7 @@ OTHER_FORMS = {
     ("pairs", "against"): "runs as values, too; the command takes several runs",
 }
 MAKERS = ("option", "Option", "Meta")
-# Options that a command's function takes by name. No function behind a command has them, and each is one declaration.
+# Options that a command's function takes by name. No Python function has them, and each is one declaration.
 OF_EVERY_COMMAND = {
     "json": (JsonOption, "how a command prints; `print_value` of every command takes it"),
     "dry_run": (
@@ -106,7 +107,7 @@ def _has_help(call: ast.Call) -> bool:
 
 
 def find_twice(sources: dict[str, str]) -> dict[str, list[str]]:
-    """The places of each option that several places declare."""
+    """Return the places of each option that several places declare."""
     found: dict[str, list[str]] = defaultdict(list)
     for path, source in sources.items():
         for name, line in find_declarations(source):
@@ -148,7 +149,7 @@ FUNCTIONS = dict(list_functions(get_command(app).commands))  # type: ignore[attr
 
 
 def find_own_options(function: Any) -> list[str]:
-    """The options that a command's function declares itself, by the names of their parameters."""
+    """Return the options that a command's function declares itself, by the names of their parameters."""
     hints = get_type_hints(function, include_extras=True)
     named = {name: hint for name, hint in hints.items() if name not in ("return", "ctx")}
     return [name for name, hint in named.items() if not (_is_argument(hint) or _is_struct(hint))]
@@ -227,7 +228,7 @@ def test_a_python_function_takes_options_from_structs_unless_they_are_positional
 
 
 def _list_keywords(function: Any) -> list[str]:
-    """The keyword-only parameters that a function itself declares."""
+    """Return the keyword-only parameters that a function itself declares."""
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     return [one.arg for one in node.args.kwonlyargs]

@@ -1,6 +1,6 @@
 """Each shipped provider, protocol, family, format and measure is one file or folder, plus its entry point.
 
-No other module of the engine imports it: what the rest must know is an attribute or a method of the object. The
+No other module of the engine imports it: facts for the rest are attributes or methods of the object. The
 exceptions are listed here, each with its reason.
 """
 

@@ -1,6 +1,7 @@
-"""The example plugin: its wheel unpacked in a fresh environment, used, and taken away again.
+"""The example plugin: its wheel unpacked in a fresh environment, used, and removed again.
 
-That is what pip and uv do with it; neither has to be installed."""
+pip and uv do the same; neither has to be installed.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class Environment:
         )  # fmt: skip
 
     def edgen(self, *commands: Sequence[object]) -> list[Ended]:
-        """How each of these commands ended, one after the other in one new process."""
+        """Run these commands one after the other in one new process; return the end of each."""
         said = json.dumps([[str(one) for one in command] for command in commands])
         done = self.run("-c", COMMANDS, said=said)
         assert done.returncode == 0, done.stderr
@@ -64,7 +65,7 @@ class Ended(NamedTuple):
     err: str
 
 
-# Starting Python for each of them takes longer than what they do.
+# Starting Python for each of them takes longer than their work.
 COMMANDS = """
 import contextlib, io, json, sys
 from edgen.cli.app import app
@@ -154,7 +155,7 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
     assert "12" in estimate
     assert json.loads(simulated)["accepted"] == 12
 
-    # By themselves, in a process that knows nothing of the run, so that nothing but their layout tells whose they are.
+    # Alone, in a process without knowledge of the run, so that only their layout identifies their family.
     shutil.copytree(run / "shards", files)
     (alone,) = environment.edgen(("stats", files, "--json"))
     told = json.loads(alone.out)

@@ -1,4 +1,4 @@
-"""docs/plugins.md, followed step by step in an empty folder and a fresh environment."""
+"""docs/plugins.md, executed step by step in an empty folder and a fresh environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests import ROOT
 
 pytestmark = pytest.mark.integration
 
-# A file is its path in backquotes on a line by itself, and the block after it; a console block holds commands.
+# A file is its path in backquotes on its own line, and the next block; a console block contains commands.
 _BLOCK = re.compile(r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _INSTALLS = "pip install -e ."
 # The fresh environment is made in the test, without a network: it sees the packages of this one.
@@ -32,7 +32,7 @@ sys.exit(run_guarded(lambda: app(sys.argv[1:], prog_name="edgen")))
 
 
 class Reader:
-    """Somebody who does what the page says."""
+    """A reader who follows the page."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "my-plugin"
@@ -48,7 +48,7 @@ class Reader:
         (self.folder / path).write_text(text)
 
     def type(self, command: str) -> str:
-        """Do what a line of a console block says; return what it prints."""
+        """Run a line of a console block; return its output."""
         self.did.append(command)
         if command in _PREPARED:
             return ""
@@ -72,7 +72,7 @@ class Reader:
         return done.stdout + done.stderr
 
     def _install(self) -> str:
-        """What `pip install -e .` does: the build backend's editable wheel, unpacked."""
+        """Install like `pip install -e .`: unpack the build backend's editable wheel."""
         code = "from hatchling.build import build_editable; print(build_editable('..'))"
         wheel = self._run(sys.executable, "-c", code).split()[-1]
         with zipfile.ZipFile(self.folder.parent / wheel) as archive:

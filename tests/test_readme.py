@@ -1,4 +1,4 @@
-"""README.md and docs/ tell the truth: their console blocks print what they show, their paths exist."""
+"""README.md and docs/ are correct: their console blocks print the shown output, their paths exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that texts name are there: a text that names one which was moved misleads."""
+"""Modules named in texts exist: the name of a moved module would mislead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def texts() -> Iterator[Path]:
 
 
 def is_there(named: str) -> bool:
-    """Whether this is a module, a folder, or an attribute of a module."""
+    """Return whether this is a module, a folder, or an attribute of a module."""
     parts = named.removesuffix(".py").strip("./").replace("/", ".").removeprefix("edgen.").split(".")
     place = ROOT.joinpath("edgen", *parts)
     if place.is_dir() or place.with_suffix(".py").is_file():

@@ -1,4 +1,4 @@
-"""The files that a hosting service reads are what it can read, and say what the project says."""
+"""The files for a hosting service are valid, and agree with the project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def check(schema: str, *files: object) -> subprocess.CompletedProcess[str]:
-    """Against a schema that check-jsonschema has with it, so that nothing is fetched."""
+    """Check a file against a schema that check-jsonschema ships, so that nothing is downloaded."""
     return subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, files)],
         capture_output=True, text=True, timeout=60,

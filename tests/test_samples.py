@@ -1,4 +1,4 @@
-"""Samples of every shipped job: they speak of their scenario, recite no persona and echo nobody."""
+"""Samples of every shipped job: they mention their scenario, recite no persona and echo no other turn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JOBS = sorted(
 )
 EACH = 10
 FINDER = SceneFinder()
-# The least share of values and key facts that are mentioned, on average; measured with 20 conversations, less a margin.
+# The least mean share of mentioned values and key facts; measured with 20 conversations, less a margin.
 LEAST_MENTIONED = {
     "course_advising": 0.8,
     "experiment": 0.95,
@@ -46,16 +46,17 @@ LEAST_MENTIONED = {
     "tutoring": 0.8,
 }
 USUAL_MENTIONED = 0.7
-# A student says the answer that it was asked to say, and a learner the sentence that was corrected.
+# A student gives the answer that it was assigned, and a learner the corrected sentence.
 MOST_ECHOES = {"tutoring": 0.12, "language_learning": 0.1}
 USUAL_ECHOES = 0.04
 
 
-# The most sentences that a speaker says again, as a share of all. Exercises and plans repeat explanations on purpose.
+# The most sentences that a speaker repeats, as a share of all. Exercises and plans repeat explanations on
+# purpose.
 MOST_REPEATED = {"tutoring": 0.11, "incident_response": 0.12, "lesson_plan": 0.1}
 USUAL_REPEATED = 0.05
 _SENTENCE = re.compile(r"(?<=[.?!…”]) ")
-_LONG = 25  # characters; shorter sentences are said again by anybody
+_LONG = 25  # characters; any speaker repeats shorter sentences
 
 
 @cache

@@ -1,5 +1,8 @@
-"""The examples of docs/scale.md and examples/ray: the KubeRay manifest fits the fields of its kinds, the Slurm script is a
-script, and every edgen command in them exists."""
+"""The examples of docs/scale.md and examples/ray are valid.
+
+The KubeRay manifest fits the fields of its kinds, the Slurm script is a script, and every edgen command in
+them exists.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SCRIPT = (ROOT / "examples/ray/slurm.sh").read_text()
 
 
 def closed(**properties: Any) -> dict[str, Any]:
-    """An object with no other fields."""
+    """Return a schema of an object with no other fields."""
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -111,7 +114,7 @@ def test_the_script_for_slurm() -> None:
 
 
 def test_every_option_exists() -> None:
-    """As docs/commands.md has them, which is made of the command line."""
+    """Options are compared with docs/commands.md, which is made from the command line."""
     known = (ROOT / "docs/commands.md").read_text()
     blocks = re.findall(r"```(?:sh|yaml)\n(.*?)```", TEXT, re.DOTALL)
     said = "\n".join([*blocks, MANIFEST, SCRIPT]).replace("\\\n", " ")

@@ -1,5 +1,4 @@
-"""docs/scheduling.md and examples/scheduling: the crontab lines, units, workflow and DAG are run, and linted where they
-cannot be."""
+"""docs/scheduling.md and examples/scheduling: crontab lines, units, workflow and DAG, run or linted."""
 
 from __future__ import annotations
 
@@ -9,9 +8,9 @@ import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ import jinja2
 import pytest
 import yaml
 
+from tests import fork_server
 from tests.readme import ROOT
 
 pytestmark = pytest.mark.integration
 
 TEXT = (ROOT / "docs" / "scheduling.md").read_text()
 EXAMPLES = ROOT / "examples" / "scheduling"
-# What cron gives a command, and nothing else (crontab(5)).
+# The environment that cron gives a command (crontab(5)).
 CRON = {"LOGNAME": "edgen", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 
 
@@ -35,10 +35,13 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """The folder that the document calls /srv/edgen."""
+    """Return the folder that the document calls /srv/edgen."""
     for name in ("jobs", "metrics", "outputs"):
         (tmp_path / name).mkdir()
-    (tmp_path / ".venv").symlink_to(sys.prefix)
+    program = tmp_path / ".venv" / "bin" / "edgen"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(fork_server.in_shell())}/edgen "$@"\n')
+    program.chmod(0o755)
     (tmp_path / "jobs" / "nightly.yaml").write_text(blocks("yaml")[0])
     (tmp_path / "keys.env").write_text("OPENAI_API_KEY=sk-of-the-file\n")
     return tmp_path
@@ -69,7 +72,7 @@ def crontab_lines() -> list[str]:
 
 
 def command_of(line: str) -> str:
-    """The command of a crontab line as cron hands it to the shell: `%` ends it unless escaped."""
+    """Return the command of a crontab line as cron hands it to the shell: `%` ends it unless escaped."""
     *when, command = line.split(None, 5)
     assert len(when) == 5
     assert all(re.fullmatch(r"[\d*,/-]+", field) for field in when)
@@ -80,13 +83,13 @@ def command_of(line: str) -> str:
 def test_the_crontab_line_runs_with_crons_environment(place: Path) -> None:
     command = here(command_of(crontab_lines()[0]), place)
     ended = run(["/bin/sh", "-c", command], {**CRON, "HOME": str(place)}, place.parent)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")  # nothing is mailed
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")  # no mail is sent
     assert json.loads((place / "last.json").read_text())["accepted"] == 200
     assert re.fullmatch(r"nightly-\d{4}-\d\d-\d\d", the_run(place).name)
     last = json.loads((place / "nightly.log").read_text().splitlines()[-1])
     assert (last["event"], last["exit_code"]) == ("end", 0)
     assert "edgen_exit_code" in (place / "metrics" / "edgen.prom").read_text()
-    # A second one adds to the log, asks nothing, and what goes wrong is mailed.
+    # A second one appends to the log, makes no call, and its errors are mailed.
     assert run(["/bin/sh", "-c", command], {**CRON, "HOME": str(place)}).returncode == 0
     assert json.loads((place / "last.json").read_text())["calls"]["now"] == 0
     (place / "jobs" / "nightly.yaml").write_text("name: [")
@@ -143,7 +146,7 @@ def test_the_service_starts_what_it_says(place: Path) -> None:
 
 
 def test_systemd_takes_the_units(place: Path) -> None:
-    if shutil.which("systemd-analyze") is None:  # its own opinion can only be had where it is
+    if shutil.which("systemd-analyze") is None:  # systemd's own check runs only where systemd is installed
         return
     service, timer = units(place)
     environ = {"PATH": os.environ["PATH"], "SYSTEMD_UNIT_PATH": f"{place}:"}
@@ -156,7 +159,7 @@ def test_systemd_takes_the_units(place: Path) -> None:
     calendar = run(["systemd-analyze", "calendar", parsed(timer)["Timer"]["OnCalendar"]], environ)
     assert calendar.returncode == 0
     assert "Normalized form: *-*-* 01:15:00" in calendar.stdout
-    # That a mistake would be seen:
+    # This proves that a mistake would be found:
     timer.write_text(timer.read_text().replace("*-*-*", "*-*-99"))
     ended = run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(timer)], environ)
     assert "Failed to parse calendar specification" in ended.stderr
@@ -188,9 +191,9 @@ def test_the_workflows_steps_run(place: Path, more: str, code: int, said: str) -
     _, value = workflow()
     steps = {step.get("name"): step for step in value["jobs"]["generate"]["steps"]}
     script = steps["Generate"]["run"]
-    # Whatever the step ends with, what was paid for is kept.
+    # All paid answers are kept for any end of the step.
     assert steps["Keep what was answered"]["if"] == "always()"
-    assert "${{" not in script  # what an expression says is never part of a script
+    assert "${{" not in script  # the value of an expression is never part of a script
     if more:
         script = script.replace("--for 5h", more if more.startswith("--for") else f"--for 5h {more}")
     if said:

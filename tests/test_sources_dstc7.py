@@ -1,7 +1,7 @@
 """Features of DSTC7's track 1, point by point, on one run of the shipped advising job.
 
-One short check for each capability of the source; the domain's own tests have the details. IBM's own programs, ParlAI's and
-others' are run on the same exports in tests/rl/apart.
+One short check for each capability of the source; the domain's own tests have the details. IBM's own
+programs, ParlAI's and others' are run on the same exports in tests/rl/apart.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def test_dstc7_09_the_test_file_hides_its_answers_in_a_table(plain: Exported) ->
 
 
 def test_dstc7_10_scores_are_those_of_the_task(plain: Exported, tmp_path: Path) -> None:
-    """Tables of figures by IBM's metrics.py are compared in tests/rl/apart/test_noesis.py."""
+    """tests/rl/apart/test_noesis.py compares tables of figures with IBM's metrics.py."""
     rng, ranking, places = random.Random(1), [], []
     for one in plain.sides["test"]:
         ids = [c["candidate-id"] for c in one["options-for-next"]]

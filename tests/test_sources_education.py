@@ -1,5 +1,7 @@
-"""Capabilities of Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655): a short check for each of the
-fifteen, by number."""
+"""Capabilities of Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655).
+
+A short check for each of the fifteen, by number.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def oneshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def selfplay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two agents; pairs by a judge."""
+    """Return a run of two agents, with pairs by a judge."""
     folder = generate(
         tmp_path_factory.mktemp("selfplay") / "run", "selfplay", "conversations=4", "replicates=3"
     )

@@ -1,7 +1,7 @@
 """Features of MSDialog, point by point, on one run of the shipped forum job.
 
-One short check for each capability of the source; the domains' own tests have the details. The sources' own programs are run on
-the same exports in tests/rl/apart.
+One short check for each capability of the source; the domains' own tests have the details. The sources' own
+programs are run on the same exports in tests/rl/apart.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def complete(run: edgen.Run, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 @pytest.fixture(scope="module")
 def ranked(run: edgen.Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[list[str]]]]:
-    """The lines of each file, by neighbours with one context."""
+    """Return the lines of each file, grouped by context."""
     folder = tmp_path_factory.mktemp("ranked") / "out"
     run.export("msdialog-responserank", folder)
     return {

@@ -1,4 +1,4 @@
-"""The schema's examples: every one is judged as its file says, and every keyword has one."""
+"""The schema's examples: each result is the one that its file states, and every keyword has an example."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = resources.find_folder("validators") / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.json"))
 INVALID = sorted((EXAMPLES / "invalid").glob("*.json"))
 SCHEMA = json.loads((resources.find_folder("validators") / "conversation.schema.json").read_bytes())
-# Kinds that are about more than one record, about bytes that are no record, or a family's own; and those about a run.
+# Kinds about more than one record, about bytes that are no record, or of one family; and those about a run.
 BEYOND_ONE_RECORD = {
     "unreadable", "mixed", "duplicate_id", "vocabulary", "manifest", "stray", "layout",
     "missing", "ledger", "linked", "damaged", "no_digest", "no_tally", "unreadable_file",

@@ -1,4 +1,4 @@
-"""The wheel holds all that edgen needs: it runs outside a checkout."""
+"""The wheel contains all files that edgen needs: it runs outside a checkout."""
 
 from __future__ import annotations
 

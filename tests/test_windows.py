@@ -1,4 +1,4 @@
-"""On Windows edgen reads, checks, exports and compares runs, and says in a sentence that it writes none."""
+"""On Windows edgen reads, checks, exports and compares runs, and prints in a sentence that it writes none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import yaml
 
 from tests import ROOT, fork_server
 
-# Everything is done as on this system first: so what is written is known, and libraries are there when it changes.
+# All work is done on this system first: the output is then known, and libraries are imported before the
+# change.
 SCRIPT = """
 import contextlib, importlib, io, json, pkgutil, sys
 from pathlib import Path

@@ -1,11 +1,12 @@
 """The tiers of the tests: every test is `unit`, `integration` or `crash`.
 
-unit          calls the package's modules in this process: it starts no process and listens on no port
-integration   goes through a command, a process, a server or a browser, or takes seconds: sampling, large files
-crash         kills or interrupts edgen at work, and looks at what is left
+- unit: calls the package's modules in this process; it starts no process and listens on no port
+- integration: goes through a command, a process, a server or a browser, or takes seconds: sampling, large
+  files
+- crash: kills or interrupts edgen at work, and checks the state it leaves
 
-A test has the mark that stands nearest to it, at its own head or its module's. Without one it has its folder's
-tier, or `integration` if one of its fixtures starts a server. A unit test that starts something fails and says so.
+A test has the nearest mark: at its own head or its module's. Without one it has its folder's tier, or
+`integration` if one of its fixtures starts a server. A unit test that starts something fails with a message.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ STARTING = frozenset({"address", "browser", "command", "fake", "llama_server"}) 
 
 @functools.cache
 def folder_of(path: Path) -> str:
-    """The folder of `tests` that a file is in, or the file's name where it is in none."""
+    """Return the folder of `tests` that a file is in, or the file's name where it is in none."""
     return path.relative_to(ROOT / "tests").parts[0]
 
 
 def assign(items: Iterable[pytest.Item]) -> None:
-    """Give each test its tier, so that `-m unit` selects by it, and the mark `long` if its examples are generated or it
-    is left out of `make test`."""
+    """Give each test its tier, so that `-m unit` selects by it.
+
+    A test with generated examples, or left out of `make test`, also gets the mark `long`.
+    """
     for item in items:
         if not any(mark.name in TIERS for mark in item.iter_markers()):
             starts = folder_of(item.path) in FOLDERS or STARTING.intersection(
@@ -48,7 +51,7 @@ def assign(items: Iterable[pytest.Item]) -> None:
 
 
 def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be started: for unit tests."""
+    """Forbid unit tests to start any process."""
 
     def refuse(what: str) -> Any:
         def refused(*_: Any, **__: Any) -> NoReturn:

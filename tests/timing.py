@@ -1,8 +1,9 @@
-"""How long work takes, on a machine where others work too.
+"""The duration of work, on a machine with other work.
 
-Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores share
-caches. So where work takes too long, a yardstick of known work is timed next to another measurement, which is divided by how much
-slower than usual that was. One try within the bound is enough: what is slow by nature is slow each time.
+Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores
+share caches. So where work takes too long, a yardstick of known work is timed next to another measurement, which
+is divided by how much slower than usual the yardstick was. One try within the bound is enough: inherently slow
+code is slow each time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _TEXT = "some words, then a label: and more of them. " * 600
 
 
 def thread_seconds(work: Callable[[], object]) -> float:
-    """CPU seconds that work takes this thread, without collections of what other tests left."""
+    """Return the CPU seconds of work in this thread, without collecting other tests' garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -32,7 +33,7 @@ def thread_seconds(work: Callable[[], object]) -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds that work would take on a quiet core, by one measurement, and at least a millisecond."""
+    """Return the CPU seconds of work on a quiet core, by one measurement, and at least a millisecond."""
     before = thread_seconds(_yardstick)
     took = thread_seconds(work)
     slower = max(1.0, (before + thread_seconds(_yardstick)) / 2 / _USUAL)
@@ -40,13 +41,16 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def takes_under(most: float, work: Callable[[], object], tries: int = TRIES) -> bool:
-    """Whether work takes less than `most` CPU seconds of a quiet core, in one of the tries."""
-    # What takes less here takes less on a quiet core: then the yardstick, which takes longer than most work, is not needed.
+    """Return whether work takes less than `most` CPU seconds of a quiet core, in one of the tries."""
+    # Work that takes less here takes less on a quiet core: the yardstick, which takes longer, is not needed then.
     return any(thread_seconds(work) < most or seconds(work) < most for _ in range(tries))
 
 
 def takes_at_most(times: float, work: Callable[[], object], other: Callable[[], object]) -> bool:
-    """Whether work takes at most so many times what other work takes, timed one after the other, in one of the tries."""
+    """Return whether work takes at most `times` as long as other work, in one of the tries.
+
+    The two are timed one after the other.
+    """
     return any(
         max(thread_seconds(work), 0.001) <= times * max(thread_seconds(other), 0.001) for _ in range(TRIES)
     )

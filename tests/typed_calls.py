@@ -1,5 +1,7 @@
-"""Calls of the Python functions whose signatures are generated, right ones and wrong ones. mypy checks this file with
-edgen (`make types`): an error that no longer occurs is an unused `type: ignore`, which is an error. Nothing runs it.
+"""Calls of the Python functions whose signatures are generated, right ones and wrong ones.
+
+mypy checks this file with edgen (`make types`): an error that no longer occurs is an unused `type: ignore`,
+which is an error. The file is never run.
 """
 
 from __future__ import annotations

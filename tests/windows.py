@@ -1,8 +1,8 @@
-"""Makes this process one as on Windows, as far as a POSIX system can be taken for one.
+"""Make this process behave as on Windows, as far as a POSIX system can.
 
-What Windows lacks is taken away: modules, functions, flags and signals. What it refuses is refused: a link, a folder as a
-file, another name for a file that is open, a name with a colon. Text files are written with its encoding and its line ends.
-Libraries are to be imported before: theirs is another matter.
+Modules, functions, flags and signals that Windows lacks are removed. Operations that it refuses are refused:
+a link, a folder as a file, another name for an open file, a name with a colon. Text files are written with
+its encoding and its line ends. Import libraries before the call: they are not changed.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Missing:
 
 
 def become() -> None:
-    """Take away and refuse what Windows does. There is no way back."""
+    """Remove and refuse what Windows does; this cannot be undone."""
     _change_files()
     for name in MODULES:
         sys.modules.pop(name, None)
@@ -161,7 +161,7 @@ def become() -> None:
 
 
 def _change_files() -> None:
-    """Have files opened, named and removed as on Windows."""
+    """Open, name and remove files as on Windows."""
     read_link, list_folder, is_folder = os.readlink, os.listdir, os.path.isdir
 
     def check_name(path: object) -> None:

@@ -1,4 +1,4 @@
-"""One command run on a run, in a fork: its output, and the files that it writes, opens and asks for."""
+"""One command run on a run, in a fork: its output, written and opened files, and model calls."""
 
 from __future__ import annotations
 
@@ -73,8 +73,9 @@ def read(reading: Reading, run: Path, out: Path, beside: Path) -> Result:
 
 
 def must(*words: str | Path) -> None:
-    """Run a command, and end the campaign unless it succeeds, makes fewer conversations than planned, or is
-    stopped.
+    """Run a command, and end the campaign if it fails.
+
+    Making fewer conversations than planned, or being stopped, is no failure.
     """
     arguments = [str(word) for word in words]
     with tempfile.TemporaryDirectory() as folder:
@@ -84,9 +85,7 @@ def must(*words: str | Path) -> None:
 
 
 def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, frozenset[str]]:
-    """Run `edgen` in a fork; return its exit code, what is on stdout and on stderr, and the paths that it
-    opened.
-    """
+    """Run `edgen` in a fork; return its exit code, stdout, stderr, and the paths that it opened."""
     from edgen.__main__ import main
 
     files = folder / "stdout", folder / "stderr", folder / "opened", folder / "modules"

@@ -70,8 +70,8 @@ backends:
 class Reading(NamedTuple):
     """A command that reads a run: its name in the table, and its words.
 
-    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder in
-    which the run was made.
+    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder
+    in which the run was made.
     """
 
     name: str
@@ -102,9 +102,7 @@ def _reading(name: str, *words: str) -> Reading:
 
 
 def _make_selfplay(folder: Path, edgen: Edgen) -> Path:
-    """Make a run with arms, pairs, rollouts, votes, layers by models and people, written texts and judged
-    adherence.
-    """
+    """Make a run with arms, pairs, rollouts, votes, layers, written texts and judged adherence."""
     (folder / "job.yaml").write_text(JOB)
     run = folder / "run"
     edgen("generate", folder / "job.yaml", "-o", run)
@@ -202,8 +200,9 @@ def _make_guided(folder: Path, edgen: Edgen) -> Path:
 
 
 def _make_batch(folder: Path, edgen: Edgen) -> Path:
-    """Make a run by a batch service, which refuses some requests and fails at others; leave a second batch
-    under way.
+    """Make a run by a batch service that refuses some requests and fails at others.
+
+    A second batch is left under way.
     """
     run = folder / "run"
     with simulator("--batch-seconds", "2", "--faults", "refusal=0.2,404=0.1,500=0.2") as url:

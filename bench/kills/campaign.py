@@ -1,5 +1,4 @@
-"""A campaign that kills and interrupts commands at every step and at random moments, and checks the state
-they leave.
+"""A campaign that kills and interrupts commands at every step and at random moments.
 
 python -m bench kills [--kills N] [--seconds S] [--seed S] [--only CASE…] [--faults] (--help: all of them)
 

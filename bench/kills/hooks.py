@@ -1,4 +1,4 @@
-"""Hooks in a process of `edgen` that is to disturb: they count its steps, and send a signal at one of them.
+"""Hooks in a disturbed process of `edgen`: they count its steps, and send a signal at one of them.
 
 A step is a moment at which the files on the disk may change: a file opened for writing, a rename, a link, an
 unlink, a folder, a sync, a lock, a commit of a ledger. A signal at the n-th step comes before the step. So a

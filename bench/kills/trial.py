@@ -74,8 +74,9 @@ class Left(NamedTuple):
 
 @dataclass
 class Tally:
-    """Totals of a campaign: disturbances by case and kind, starts that ended first, steps of the sweep, and
-    faults.
+    """Totals of a campaign.
+
+    Disturbances by case and kind, starts that ended first, steps of the sweep, and faults.
     """
 
     done: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -181,10 +182,10 @@ class Bench:
         return Ended(process.returncode, out.decode(), err.decode())
 
     async def disturb(self, case: Case, plan: list[tuple[int, int, float | None]], label: str) -> None:
-        """Start the case once for each of (step, signal, seconds), then undisturbed, and check the state it
-        leaves.
+        """Start the case once for each of (step, signal, seconds), then undisturbed.
 
-        The state is compared with that of an undisturbed start. `label` says how to repeat the trial.
+        The state that it leaves is compared with that of an undisturbed start. `label` says how to repeat the
+        trial.
         """
         calm = await self.left_by(case)
         place = self._copy(self._ready[case.name])

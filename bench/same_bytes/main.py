@@ -46,9 +46,7 @@ class Code(NamedTuple):
 
 
 def run_chains(code: Code, chains: list[Chain], folder: Path, side_by_side: int) -> None:
-    """Run chains in folders of their names below `folder`: their steps, then the steps that a later commit
-    repeats.
-    """
+    """Run chains in folders of their names below `folder`: their steps, then the repeated steps."""
     jobs = read_jobs(code.tree)
     planned = []
     for chain in chains:
@@ -151,9 +149,7 @@ def find_differences(chains: list[Chain], before: Path, folder: Path) -> Iterato
 def _compare_opened(
     chain: Chain, old: Path, opened: Path, places: tuple[list[bytes], list[bytes]]
 ) -> Iterator[Difference]:
-    """Yield the differences in a commit's folder after the working tree opened it, and between the outputs of
-    both.
-    """
+    """Yield the differences in a commit's folder after the working tree opened it, and in the outputs."""
     first = len(chain.steps) + 1
     for number in range(1, len(chain.again) + 1):
         said = opened / "said-again" / f"{number:03}.txt"

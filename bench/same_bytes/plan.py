@@ -55,9 +55,7 @@ class Chain(NamedTuple):
 def _run(
     name: str, job: str, count: int, *steps: str, files: dict[str, str] | None = None, again: tuple[str, ...] = (), **settings: Any
 ) -> Chain:  # fmt: skip
-    """Return a chain: a run of a shipped job, commands on it, its exports in every format, and commands that
-    read it.
-    """
+    """Return a chain: a run of a shipped job, its exports in every format, and commands on it."""
     words = "".join(f" --set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in settings.items())
     generate = f"generate jobs/{job}.yaml -n {count} -o run --json{words}"
     reading = (

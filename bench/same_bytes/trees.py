@@ -31,8 +31,9 @@ def extract(commit: str, folder: Path) -> None:
 
 
 def write_entry_points(tree: Path, folder: Path) -> None:
-    """Write the metadata that installing a tree would write: its entry points may differ from the installed
-    ones.
+    """Write the metadata that installing a tree would write.
+
+    A tree's entry points may differ from the installed ones.
     """
     project = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project.get("version") or _read_version(tree)

@@ -8,6 +8,7 @@ answered for too long.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -176,7 +177,9 @@ class OnlineScheduler:
 
     async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
         """Run all units, at most `at_once` at a time; begin none after the run is stopped."""
-        workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(at_once)]
+        # A worker for each of the first units: small runs have far fewer of these than workers.
+        first = [*itertools.islice(units, at_once)]
+        workers = [asyncio.create_task(self._run_tasks(itertools.chain([unit], units))) for unit in first]
         try:
             await asyncio.gather(*workers)
         finally:

@@ -11,7 +11,6 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import compress
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -210,11 +209,11 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
     if again and _may_repeat(squeezed, letters):
         return False
     said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
-    lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
-    odd = odd or ".." in whole or ". ." in whole or squeezed.find(b"loremipsum") >= 0
+    dotted = squeezed.find(_MARK + _MARK) >= 0 and (".." in whole or ". ." in whole)
+    odd = odd or dotted or squeezed.find(b"loremipsum") >= 0
     if has_placeholder(texts) if odd else has_short_placeholder(texts):
         return False
-    return not _may_copy(marked, said, lasts, brief)
+    return not _may_copy(marked, said, brief)
 
 
 def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
@@ -225,16 +224,19 @@ def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
     return any(len(said) - len({*said}) >= ONLY_LINE - 1 for said in turns)
 
 
-def _may_copy(marked: bytes, said: Sequence[bytes], lasts: Sequence[bytes], brief: str) -> bool:
+def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
     """Return whether a turn may repeat the prompt: all its sentences, or long ones, have only words of the prompt.
 
-    `lasts`: the last word of each sentence of `marked`.
+    `said`: the sentences of the turns that are `marked`.
     """
     known = _KNOWN.add(brief)
     near = [
         one
-        for one in compress(said, map(known.__contains__, lasts))
-        if (head := one.split(None, 1)) and head[0] in known and known.issuperset(one.split())
+        for one in said
+        if one.rpartition(b" ")[2] in known  # the last word, empty in front of a blank; most are in no prompt
+        and (head := one.split(None, 1))
+        and head[0] in known
+        and known.issuperset(one.split())
     ]
     if not near or not any(map(_split_prompt(brief).known.issuperset, map(bytes.split, near))):
         return False

@@ -231,11 +231,8 @@ def may_follow(last: str, words: frozenset[str]) -> bool:
 
 
 def _ends_no_label(words: frozenset[str], last: frozenset[str], word: str) -> bool:
-    """Return whether a plain word before a colon ends no label of any kind.
-
-    The word, perhaps the first of its line, is not among these words for speakers and not among the `last` words
-    of short labels.
-    """
+    """Return whether a plain word before a colon ends no label: neither one of these words for speakers nor
+    one of the `last` words of short labels. The end of the line above may stand before it."""
     word = word.rpartition("\n")[2]
     plain = is_plain_word(word) and word not in NUMBERS
     return plain and word not in last and not may_follow(word, words)

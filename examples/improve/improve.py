@@ -1,5 +1,4 @@
-"""Show that data from edgen improves a model: SmolLM2 writes them, learns from a selection, and is tested on
-others.
+"""Show that data from edgen improves a model: SmolLM2 writes them, learns from a selection, and is tested.
 
 python examples/improve/improve.py [--short] [--dpo] [--trainer PYTHON] [-o DIR]
 

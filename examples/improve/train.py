@@ -102,9 +102,7 @@ def save(model: Any, source: Path, target: Path) -> None:
 
 
 def interleave(weight: torch.Tensor, heads: int) -> torch.Tensor:
-    """Return a query's or key's weight in llama.cpp's rotation order: the rows of the two halves of each head
-    alternate.
-    """
+    """Return a query's or key's weight in llama.cpp's order of rows: each head's halves alternate."""
     rows, columns = weight.shape
     return weight.reshape(heads, 2, rows // heads // 2, columns).transpose(1, 2).reshape(rows, columns)
 

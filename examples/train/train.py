@@ -117,8 +117,9 @@ def say_lesson(env: SyncEducationEnv, model: Any, tokens: Any, index: int, turn:
 
 
 def draw(rewards: np.ndarray, path: Path) -> None:
-    """Draw the mean reward by step, and the mean of WINDOW steps with its 95 % interval (normal, over
-    scenarios).
+    """Draw the mean reward by step, and the mean of WINDOW steps.
+
+    The latter has its 95 % interval (normal, over scenarios).
     """
     scenarios = np.nanmean(rewards, axis=2)
     middles, means, halves = [], [], []

@@ -1,4 +1,4 @@
-"""`edgen annotate`: every annotator keeps its own labels, what most say is what was planted, and nothing is asked twice."""
+"""`edgen annotate`: annotators keep their own labels, the majority is as planted, and no call repeats."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def test_what_most_say(given: Any, labels: Any, expected: Any) -> None:
 @pytest.mark.only_long
 @pytest.mark.integration
 def test_the_majority_is_right_as_often_as_planted_mistakes_leave_it(tmp_path: Path) -> None:
-    """Of three who each err with chance e among four labels, two at least are right with chance (1-e)^3 + 3e(1-e)^2."""
+    """The majority of three annotators is right as often as predicted.
+
+    Each errs with chance e among four labels, so two or more are right with chance (1-e)^3 + 3e(1-e)^2.
+    """
     e, right, units = 0.3, Counter[str](), 0
     for seed in range(2):
         run = edgen.generate(

@@ -1,4 +1,4 @@
-"""`edgen annotate --dry-run`: what it says is what is then spent, and it asks and writes nothing."""
+"""`edgen annotate --dry-run`: it prints the later spending, makes no call and writes no file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ JOB = {
     "name": "t", "seed": 3, "conversations": 25, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator", "price": PRICE}},
 }  # fmt: skip
-ASKED = 1.05  # times that an answer is expected to be asked for; the simulator's first one is always read
-WITHIN = 0.05  # of what is spent
+ASKED = 1.05  # times that an answer is expected to be requested; the simulator's first answer is always valid
+WITHIN = 0.05  # of the spending
 ANSWER_WITHIN = 0.15  # labels differ in length
 
 
@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(run: Path) -> dict[Path, bytes]:
-    """All files but those in which SQLite notes who reads."""
+    """Return all files except those in which SQLite notes its readers."""
     return {
         path: path.read_bytes()
         for path in run.rglob("*")

@@ -1,4 +1,4 @@
-"""`edgen candidates`: texts for a run's turns stand in its order, whatever was killed, and nothing is asked for twice."""
+"""`edgen candidates`: texts keep the run's order after any kill, and no request is repeated."""
 
 from __future__ import annotations
 

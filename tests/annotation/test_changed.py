@@ -1,4 +1,7 @@
-"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what is there stays."""
+"""Inputs that changed since a layer was begun, or change during the command.
+
+`edgen annotate` refuses them and keeps the layer.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(run: Path) -> dict[Path, bytes]:
-    """The files of the run's layers, but those that SQLite writes when a ledger is looked at."""
+    """Return the files of the run's layers, except those that SQLite writes when a ledger is read."""
     return {
         path: path.read_bytes()
         for path in (run / "layers").rglob("*")
@@ -97,7 +100,10 @@ def test_what_could_not_be_begun_leaves_nothing(
 
 @pytest.mark.integration
 async def test_a_layer_begun_before_forms_existed_goes_on_in_prose(run: Path) -> None:
-    """Its annotator's notes have no form, and its backend takes one now."""
+    """An annotator that was begun in prose continues in prose.
+
+    Its notes have no form, although its backend takes one now.
+    """
     async with simulator() as url:
         backend = {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 500}
         said = (

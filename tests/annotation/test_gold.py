@@ -1,4 +1,4 @@
-"""People as annotators, sheets for them, and layers against gold: what was given is what is counted, and nothing gets lost."""
+"""People as annotators, sheets for them, and layers against gold: each given label counts once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def made_of(layer: Any) -> AnnotatedRun:
 
 class TestGold:
     def test_file_table_and_layer_say_the_same(self, run: Path, tmp_path: Path) -> None:
-        """Of all units but two gold is there; in every fourth it says the next label."""
+        """Gold exists for all units except two; in every fourth it is the next label."""
         here = units(run)
         gold = {(unit.id, unit.turn): other(unit.labels[0]) if place % 4 == 0 else unit.labels[0] for place, unit in enumerate(here[2:])}  # fmt: skip
         lines, table = tmp_path / "gold.jsonl", tmp_path / "gold.csv"

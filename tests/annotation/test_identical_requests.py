@@ -1,5 +1,8 @@
-"""Several answers to one prompt: requests carry seeds of their own where the service takes a seed; where they do not,
-the agreement of annotators is one model's with itself, and votes at temperature 0 are copies."""
+"""Several answers to one prompt.
+
+Requests carry seeds of their own where the service takes a seed. Where it takes none, the agreement of
+annotators is one model's agreement with itself, and votes at temperature 0 are copies.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Service:
 
     @property
     def copies(self) -> int:
-        """How often the most frequent request was sent, but for the marks of fences."""
+        """The number of times that the most frequent request was sent, fence marks aside."""
         sent = [re.sub(r"\[[0-9a-z]{4,}\]", "", json.dumps(body, sort_keys=True)) for body in self.bodies]
         return max(Counter(sent).values())
 
@@ -152,7 +155,7 @@ def test_a_service_that_refuses_a_seed_nobody_asked_for_is_sent_none(command: Co
     with serving_json(strict) as url:
         told = facts(annotate(command, run, backend(url), "--set", "limits.in_flight=1", "--json"))
     assert all(not one["failed"] for one in told["annotators"])
-    assert sum("seed" in body for body in strict.bodies) <= 3  # one for each annotator, and never again
+    assert sum("seed" in body for body in strict.bodies) <= 3  # one for each annotator, and no more later
 
 
 def pairs(command: Command, run: Path, configured: str, votes: int = 3) -> Ended:

@@ -1,8 +1,9 @@
-"""What is measured of three simulated annotators is what their planted confusions predict, over 20 seeds.
+"""Figures of three simulated annotators match the predictions from their planted confusions, over 20 seeds.
 
-The predictions are from the confusion matrices alone, by definitions (`bench.planted_labels`). A figure that is right lies within
-its predicted 95% interval in 13 of 20 seeds or fewer with chance 3.4e-5: with other seeds, one of the 53 would be called wrong with
-chance .002. Of the five that tell of all labels together, one would lie there in 16 or fewer with chance .08. The seeds here are fixed.
+The predictions are from the confusion matrices alone, by definitions (`bench.planted_labels`). A correct
+figure lies within its predicted 95% interval in 13 of 20 seeds or fewer with chance 3.4e-5. So with other
+seeds, one of the 53 figures would fail with chance .002. Of the five figures over all labels together, one
+would lie in its interval in 16 seeds or fewer with chance .08. The seeds here are fixed.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ def test_figures_are_what_was_planted(conversations: list[tuple[Turn, ...]]) -> 
     assert len(headlines) == 5
     assert min(headlines.values()) >= 17, headlines
     assert 0.93 < sum(near.values()) / (SEEDS * len(near)) < 0.98
-    # Intervals that edgen tells are by a bootstrap of 26 conversations; an interval that holds the truth 92 times in 100 does so
-    # in 12 of 20 seeds or fewer with chance 9e-5.
+    # edgen's intervals are by a bootstrap of 26 conversations. An interval that contains the truth 92 times
+    # in 100 does so in 12 of 20 seeds or fewer with chance 9e-5.
     assert told == near.keys() - {"majority is right"}
     assert {name: covered[name] for name in told if covered[name] < 13} == {}
     assert sum(covered.values()) / (SEEDS * len(told)) > 0.9
 
 
 def test_the_predictions_are_those_of_the_matrices() -> None:
-    """Against what can be reckoned by hand."""
+    """The predictions match values computed by hand."""
     blurring, lenient, guessing = (chances(one) for one in CONFUSIONS.values())
     assert np.allclose(np.diag(guessing), 0.64)
     assert np.allclose(guessing[~np.eye(4, dtype=bool)], 0.12)
@@ -75,8 +76,11 @@ def test_the_predictions_are_those_of_the_matrices() -> None:
 
 
 def test_turn_by_turn_and_together_it_is_the_same_annotator(conversations: list[tuple[Turn, ...]]) -> None:
-    """The simulator errs as often in both ways: how often each label was taken for each other is alike, by a chi-squared of
-    two samples, which lies four standard deviations above its mean with chance .001."""
+    """The simulator errs equally often in both modes.
+
+    The confusions are compared by a chi-squared test of two samples. Its limit lies four standard deviations
+    above the mean, which has chance .001.
+    """
     counts = {
         together: Counter(
             (name, true, label)

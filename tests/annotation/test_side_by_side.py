@@ -1,4 +1,4 @@
-"""Several annotators at work at once: one budget, one service's limits, one end, and the same bytes as undisturbed."""
+"""Several annotators at once: one budget, one service's limits, and the same bytes as undisturbed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Crowd:
-    """Counts the requests that a service works on at once."""
+    """A service that counts the requests in flight at once."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -74,7 +74,7 @@ async def test_whatever_stops_one_stops_all_and_nothing_is_lost(made: Path, tmp_
         )  # fmt: skip
 
         async def stopped(number: int) -> Any:
-            """How the annotators stand after some more answers, and a signal."""
+            """Return the annotators' status after some more answers and a signal."""
             service.hold_after = service.asked.total() + IN_FLIGHT
             service.released.clear()
             process = await start("annotate", *said)
@@ -88,7 +88,7 @@ async def test_whatever_stops_one_stops_all_and_nothing_is_lost(made: Path, tmp_
                 assert ended.code == 128 + number, ended.err
             return [msgspec.to_builtins(one) for one in read_status(run).annotators or ()]
 
-        budget = 9_000  # of about 35,000 that all of it is charged at
+        budget = 9_000  # of about 35,000, at which all requests together are charged
         short = await run_edgen("annotate", *said, "--set", f"limits.max_tokens={budget}")
         assert short.code == 4, short.err
         assert "the token budget is used up" in " ".join(short.err.split())

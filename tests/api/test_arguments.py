@@ -18,7 +18,7 @@ from tests import signatures
 OF = {one.name: one for page in signatures.PAGES for one in page.functions}
 
 
-# Arguments that Python takes in another form than the struct's field: none for the pairs that are there, a mapping.
+# Arguments that Python takes in another form than the struct's field: None for the existing pairs, a mapping.
 OTHER_FORM = {("pairs", "by"), ("select", "cap")}
 
 
@@ -79,7 +79,7 @@ def test_an_argument_that_nothing_takes_is_a_key_that_no_job_has(tmp_path: Path)
     wrong: dict[str, Any] = {"min_turn_left": 2}
     with pytest.raises(EdgenError, match="min_turn_left"):
         run.pairs("oracle", **wrong)
-    # Options of the command alone.
+    # Options of the command line alone.
     for name in ("trust_code", "own", "overrides"):
         with pytest.raises(EdgenError, match=f"{name}: unknown key|--set goes with"):
             run.stats(**{name: "x"})  # type: ignore[arg-type]

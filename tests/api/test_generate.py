@@ -52,7 +52,7 @@ def test_the_run_is_that_of_the_command_to_the_byte(tmp_path: Path, command: Com
     printed = json.loads(command("status", run.folder, "--json").out)
     assert (run.status.accepted, run.status.calls.made) == (printed["accepted"], printed["calls"]["made"])
     again = edgen.generate(job, conversations=8, output=run.folder)
-    assert again.status.calls.made == 8  # nothing is asked twice
+    assert again.status.calls.made == 8  # no call is repeated
 
 
 def test_a_dict_and_a_job_are_the_same(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ async def test_a_task_that_is_cancelled_stops_cleanly(tmp_path: Path) -> None:
             await task
         status = edgen.open(tmp_path / "run").status
     assert status.state == "stopped"
-    assert status.calls.made == service.answered.total() > 0  # whatever was answered is stored
+    assert status.calls.made == service.answered.total() > 0  # every answer is stored
 
 
 INTERRUPTED = """
@@ -252,11 +252,11 @@ def test_resume_never_refuses_a_run(tmp_path: Path) -> None:
 
 
 class TestFunctions:
-    """Backends that are functions of Python."""
+    """Backends that are Python functions."""
 
     @staticmethod
     async def answer(request: edgen.Request) -> str:
-        """The simulator's, by way of a function."""
+        """Return the simulator's answer, as a function backend."""
         from edgen.simulator.text import respond
 
         return respond(request.messages, seed=request.address.scenario, max_tokens=None).text

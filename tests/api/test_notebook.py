@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> Any:
-    """The quick start, and the stop button in a cell below it, executed."""
+    """Return the executed quick start, with the stop button in a cell below it."""
     notebook = notebook_page.read()
     notebook.cells.append(nbformat.v4.new_code_cell(INTERRUPTED))
     return notebook_page.execute(notebook, folder)
@@ -47,13 +47,13 @@ def test_the_quick_start_runs_from_start_to_end(done: Any, folder: Path) -> None
 
 
 def outputs_of(cell: Any) -> list[Any]:
-    """What a cell shows, but for its progress bars: how often one is drawn is the machine's."""
+    """Return the outputs of a cell without progress bars: how often a bar is drawn depends on the machine."""
     shown = [output for output in cell.get("outputs", ()) if output["output_type"] != "display_data"]
     return [{key: output.get(key) for key in ("data", "text", "name")} for output in shown]
 
 
 def test_the_outputs_in_the_file_are_those_of_its_cells(done: Any) -> None:
-    """`make docs` writes them anew."""
+    """`make docs` writes the outputs."""
     executed, kept = notebook_page.settle(copy.deepcopy(done)), notebook_page.read()
     for cell, shown in zip(kept.cells, executed.cells, strict=False):
         assert outputs_of(cell) == outputs_of(shown), cell.source

@@ -1,4 +1,4 @@
-"""The package as somebody's program has it: quick to import, typed, its examples true."""
+"""The package in a user's program: quick to import, typed, its examples correct."""
 
 from __future__ import annotations
 

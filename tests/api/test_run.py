@@ -1,4 +1,4 @@
-"""What a run is in Python: its status, conversations, tables, pairs, exports, statistics, pages."""
+"""A run in Python: its status, conversations, tables, pairs, exports, statistics, pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.api.test_generate import JOB
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Two conversations of each of six scenarios."""
+    """Return a run of two conversations for each of six scenarios."""
     return edgen.generate(JOB, replicates=2, output=tmp_path_factory.mktemp("runs") / "run")
 
 
@@ -46,7 +46,7 @@ def test_conversations_are_frozen_values(run: edgen.Run) -> None:
 def test_conversations_are_streamed(run: edgen.Run) -> None:
     stream = run.conversations()
     assert next(stream).id == "lessons-000000-r0"
-    assert run.status.state == "complete"  # nothing is locked meanwhile
+    assert run.status.state == "complete"  # no lock is held meanwhile
     stream.close()
 
 
@@ -95,14 +95,14 @@ def test_a_function_judges_and_says_how_sure_it_is(run: edgen.Run) -> None:
     assert [verdict.logprob_p for verdict in signal.verdicts] == pytest.approx([0.731059, 0.268941], abs=1e-6)
     assert signal.logprobs.p == pytest.approx(
         0.5
-    )  # it favours what comes first, and both orders take that out
+    )  # it favours the first text, and asking in both orders removes that
 
 
 async def test_pairs_inside_a_running_loop(run: edgen.Run) -> None:
     assert len(list(run.pairs(by="oracle"))) == 6
 
 
-@pytest.mark.integration  # the first picture on a machine looks for its fonts
+@pytest.mark.integration  # the first picture on a machine searches for fonts
 def test_statistics_and_a_page(run: edgen.Run, tmp_path: Path) -> None:
     stats = run.stats("overview")
     assert stats["overview"].records == 12

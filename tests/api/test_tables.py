@@ -1,4 +1,4 @@
-"""What Python users asked for: backends beside a job, comparisons and pairs as data frames, arms' measures by name."""
+"""Tables for Python users: comparisons and pairs as data frames, measures of arms by name."""
 
 from __future__ import annotations
 

@@ -175,7 +175,10 @@ class Model:
 
 
 class Service:
-    """The same model behind a chat API. `calls` may be read once a command has ended."""
+    """The same model as a chat API.
+
+    `calls` may be read once a command has ended.
+    """
 
     def __init__(self) -> None:
         self.calls = 0
@@ -191,7 +194,7 @@ class Service:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[edgen.Run]:
-    """A run, after the packages of the askers were installed."""
+    """Yield a run, after the packages of the askers were installed."""
     site = tmp_path / "site"
     site.mkdir()
     for name, (kind, code) in ASKERS.items():
@@ -221,20 +224,20 @@ class Asked:
         return self._service.calls
 
     def __call__(self, name: str, *words: str) -> Any:
-        """The output of the command with --json."""
+        """Return the output of the command with --json."""
         self._service.calls = 0
         ended = self._command(name, self._run.folder, *words, *self.given, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
     def show(self, name: str, *words: str) -> str:
-        """The output of the command for a person."""
+        """Return the output of the command for a person."""
         ended = self._command(name, self._run.folder, *words)
         assert ended.code == 0, ended.err
         return ended.out
 
     def fail(self, name: str, *words: str) -> str:
-        """The error message of the failing command."""
+        """Return the error message of the failing command."""
         ended = self._command(name, self._run.folder, *words)
         assert ended.code == 2
         return ended.err

@@ -30,13 +30,13 @@ TEMPLATE = "Is the last turn polite? Answer yes or no.\n{{ guarded }}\n"
 
 
 class Polite(msgspec.Struct):
-    """Whether a turn is polite."""
+    """A label: is a turn polite or not."""
 
     polite: bool
 
 
 class Politeness(TurnAsker):
-    """Is this turn polite?"""
+    """An asker: is this turn polite?"""
 
     name = "politeness"
     template = "politeness.j2"
@@ -54,7 +54,10 @@ def _read(reply: Reply) -> Polite | Rejection:
 
 
 class Model:
-    """Finds turns with an even number of characters polite. It fails on the calls `fails`, and mumbles on `mumbles`."""
+    """A model that finds turns with an even number of characters polite.
+
+    It fails on the calls `fails`, and mumbles on `mumbles`.
+    """
 
     def __init__(self, fails: tuple[int, ...] = (), mumbles: tuple[int, ...] = ()) -> None:
         self.calls, self.fails, self.mumbles = 0, fails, mumbles

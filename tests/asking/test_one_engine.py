@@ -1,4 +1,4 @@
-"""Every asker is a declaration: the ledger, the loop, the estimate and the names of outcomes are the engine's."""
+"""Every asker is a declaration: the engine has the ledger, the loop, the estimate and the outcomes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edgen.asking.units import UnitAsker
 pytestmark = pytest.mark.unit
 
 BASES = {Asker, FileAsker, RunAsker, PromptAsker, UnitAsker, DeclaredAsker, TurnAsker}
-ENGINE = {"make_task", "make_fingerprint", "work_through", "count", "title"}  # what no asker has of its own
+ENGINE = {"make_task", "make_fingerprint", "work_through", "count", "title"}  # no asker has these of its own
 OF_STARTS = {"ask", "estimate", "estimate_calls"}
 DECLARED = {"list_units", "read_unit", "ask", "keep"}
 

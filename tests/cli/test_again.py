@@ -19,6 +19,7 @@ from tests.cli.command import Command
 from tests.cli.test_generate import job
 from tests.cli.test_runs import contents
 from tests.cli.test_watch import events, figures
+from tests.dose import dose
 from tests.privileges import bound_by_permissions
 
 PRICED: dict[str, Any] = {
@@ -184,9 +185,8 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(command: Command, t
     ],
     ids=["votes", "judge", "oracle", "price"],
 )
-@pytest.mark.parametrize(
-    "more", [{}, {"arms": {"one": {"asks": 2}, "two": {"asks": 4}}}], ids=["run", "arms"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("more", [{}, *dose([], [{"arms": {"one": {"asks": 2}, "two": {"asks": 4}}}])])
 def test_what_others_read_of_the_job_is_taken_over(
     command: Command, tmp_path: Path, change: dict[str, Any], more: dict[str, Any]
 ) -> None:

@@ -34,7 +34,6 @@ from tests.cli.odd_plugins import (
     run,
     site,
 )
-from tests.fork_server import use_default_signals
 
 __all__ = ["job", "made_run", "run", "site"]
 
@@ -83,9 +82,7 @@ class TestKeyboardInterrupt:
         site.add("measures", "odd", measure("Mean('n')", "{}").replace("return {}", busy))
         words = [sys.executable, "-m", "edgen", "stats", str(run), "--only", "odd"]
         environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
-        with subprocess.Popen(
-            words, env=environ, stderr=subprocess.PIPE, text=True, preexec_fn=use_default_signals
-        ) as process:
+        with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True) as process:
             while not begun.exists() and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)

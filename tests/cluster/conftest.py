@@ -1,4 +1,4 @@
-"""These tests start a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them out."""
+"""Tests on a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ collect_ignore_glob = [] if os.environ.get("EDGEN_CLUSTER") else ["test_*.py"]
 
 
 class Node:
-    """A node of a cluster, started with `ray start`: the head of a new one at a free port, or another one of
-    `address`. One that is not up after `_STARTS_WITHIN` seconds is killed and started anew, a few times."""
+    """A node of a cluster, started with `ray start`: a head at a free port, or a worker of `address`.
+
+    A node that is not up after `_STARTS_WITHIN` seconds is killed and started again, a few times.
+    """
 
     def __init__(self, folder: Path, *, address: str = "", cores: int = 3) -> None:
         said = ""
@@ -45,7 +47,7 @@ class Node:
         raise RuntimeError(f"ray did not start {_TRIES} times; the last one printed: {said}")
 
     def _starts(self) -> str:
-        """Wait until it is up; return what it printed instead."""
+        """Wait until it is up; else return what it printed."""
         assert self.process.stdout is not None
         late = threading.Timer(_STARTS_WITHIN, self.kill)
         late.start()
@@ -67,7 +69,7 @@ class Node:
         self.process.wait()
 
     def end(self) -> None:
-        """End it with all that it has started."""
+        """End it with all processes that it started."""
         self.process.terminate()
         try:
             self.process.communicate(timeout=60)
@@ -76,7 +78,7 @@ class Node:
 
 
 def free_port() -> int:
-    """A port that nobody listens at: those of a cluster that was left behind stay its own."""
+    """Return a port without a listener; ports of an earlier, unfinished cluster stay reserved."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
@@ -89,7 +91,7 @@ def _own_address() -> str:
 
 
 def family(root: int) -> list[int]:
-    """A process and all that descend from it."""
+    """Return a process and all its descendants."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -105,9 +107,9 @@ STARTED: list[Node] = []
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """The address of a cluster with three cores."""
+    """Yield the address of a cluster with three cores."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
-    if given := os.environ.get("EDGEN_CLUSTER_ADDRESS"):  # one that runs already
+    if given := os.environ.get("EDGEN_CLUSTER_ADDRESS"):  # one that already runs
         yield given
         return
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:

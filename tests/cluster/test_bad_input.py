@@ -20,6 +20,7 @@ from tests import ROOT
 from tests.cluster.conftest import Node, free_port
 from tests.execution.service import Ended, edgen, files, job_text, port_of, serve, write
 from tests.execution.slotted import SlottedServer
+from tests.installing import install
 
 pytestmark = pytest.mark.integration
 LIMIT = 1_200_000  # bytes of a file
@@ -53,7 +54,7 @@ async def test_bad_addresses(tmp_path: Path, on: str, code: int, said: str) -> N
 
 
 async def test_an_address_where_something_else_answers(tmp_path: Path) -> None:
-    """Ray itself would try for minutes."""
+    """The command fails at once; Ray itself would retry for minutes."""
     async with serve(SlottedServer()) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url))
         made = await make(job, tmp_path / "run", f"ray://127.0.0.1:{port_of(server)}")
@@ -98,20 +99,14 @@ async def test_a_space_that_only_the_head_has(tmp_path: Path, cluster: str) -> N
 
 
 async def test_a_protocol_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
-    """The workers cannot run its generators, so they only make the calls."""
+    """The workers cannot run the protocol's generators, so they only make the calls."""
     plugin = tmp_path / "plugin"
-    (plugin / "only_here-1.dist-info").mkdir(parents=True)
-    write(plugin / "only_here-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: only-here\nVersion: 1\n")
-    write(
-        plugin / "only_here-1.dist-info/entry_points.txt",
-        "[edgen.protocols]\nonly_here = only_here:PROTOCOL\n",
-    )
-    write(
-        plugin / "only_here.py",
+    code = (
         "from edgen.protocols.oneshot import *\nfrom edgen.core.registry import find\n"
         "Base = type(find('protocol', 'oneshot'))\n"
-        "class Protocol(Base):\n    name = 'only_here'\nPROTOCOL = Protocol()\n",
+        "class Protocol(Base):\n    name = 'only_here'\nPROTOCOL = Protocol()\n"
     )
+    install(plugin, "only-here", "[edgen.protocols]\nonly_here = only_here:PROTOCOL\n", code)
     environ = {**os.environ, "PYTHONPATH": str(plugin)}
     async with serve(SlottedServer(slots=50)) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url, conversations=8, protocol="only_here"))
@@ -176,7 +171,7 @@ with open({told!r}, "a") as file:
 
 
 async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
-    """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the head's."""
+    """All Python processes of the node, edgen's and Ray's, have a clock an hour ahead of the head's."""
     skew = tmp_path / "skew"
     skew.mkdir()
     told = skew / "told"

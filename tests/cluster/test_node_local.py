@@ -22,7 +22,7 @@ COUNT = 60
 
 @contextmanager
 def nodes(*servers: str) -> Iterator[str]:
-    """A cluster with a node for each of these servers, a worker each; yield its address."""
+    """Run a cluster with a node for each of these servers, one worker each; yield its address."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     started: list[Node] = []
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
@@ -68,7 +68,7 @@ async def test_each_worker_asks_the_server_of_its_node(tmp_path: Path) -> None:
             assert min(asked) > COUNT / 4, asked
             assert len(made.facts["servers"]) == 2
 
-            # Another model on one node: no call is made, and both are named.
+            # Another model on one node: no call is made, and the error names both.
             second.pages["/v1/models"] = other["/v1/models"]
             mixed = await run(tmp_path / "mixed", job, address)
             assert mixed.code == 5

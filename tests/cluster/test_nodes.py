@@ -10,8 +10,10 @@ pytestmark = pytest.mark.integration
 
 
 def test_nodes_and_heads_die(capsys: pytest.CaptureFixture[str]) -> None:
-    """The campaign of `python -m bench cluster --kills`, small: it checks the bytes, the calls that are repeated, the cap
-    as the server counts it, and the equation at every look."""
+    """A small campaign of `python -m bench cluster --kills` passes.
+
+    It checks the bytes, the repeated calls, the cap as the server counts it, and the equation at every look.
+    """
     kill_nodes(workers=2, heads=2, count=240, selfplay=40, seed=3)
     told = capsys.readouterr().out
     assert told.count("same bytes in") == 2

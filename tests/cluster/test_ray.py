@@ -1,4 +1,4 @@
-"""A real Ray cluster on this machine: workers killed and frozen, heads killed; the bytes are those of a local run."""
+"""A real Ray cluster on this machine: after kills and freezes, the bytes equal a local run's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNT = 120
 
 
 def workers() -> list[int]:
-    """The processes of edgen's workers on the cluster of these tests."""
+    """Return the processes of edgen's workers on the cluster of these tests."""
     found = []
     for pid in family(STARTED[0].process.pid):
         with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ class Head:
 
 
 async def until(server: Service, count: int) -> None:
-    """Wait for so many calls."""
+    """Wait for this many calls."""
     async with asyncio.timeout(600):
         while server.asked.total() < count:
             await asyncio.sleep(0.02)
@@ -71,7 +71,7 @@ async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
         assert files(tmp_path / "whole") == expected
         assert server.asked.total() == COUNT
 
-        # A worker is killed: its calls in flight are repeated, no other.
+        # A killed worker: only its calls in flight are repeated.
         server.asked.clear()
         head = Head(job, tmp_path / "killed", cluster)
         await until(server, 40)
@@ -83,7 +83,7 @@ async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
         assert COUNT <= server.asked.total() <= COUNT + IN_FLIGHT
         print(f"worker killed: {server.asked.total() - COUNT} calls repeated")
 
-        # A worker is frozen, given up, and wakes up later: it makes no call then.
+        # A frozen worker is replaced; when it wakes up later, it makes no call.
         server.asked.clear()
         head = Head(job, tmp_path / "frozen", cluster)
         await until(server, 40)
@@ -100,7 +100,7 @@ async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
         assert server.asked.total() == before
         print(f"worker frozen: {before - COUNT} calls repeated")
 
-        # The head is killed: its workers stop asking, and the same command resumes.
+        # A killed head: its workers stop, and the same command resumes.
         server.asked.clear()
         head = Head(job, tmp_path / "headless", cluster)
         await until(server, 40)
@@ -122,7 +122,7 @@ async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_stops_a_head_cleanly(tmp_path: Path, cluster: str, number: int) -> None:
-    """Calls in flight are stored; Ray's own handler would end the process at once."""
+    """Calls in flight are stored, although Ray's own handler would end the process at once."""
     async with serve(SlottedServer(slots=100, latency=0.3)) as server:
         job = write(tmp_path / "job.yaml", describe(server, {}))
         head = Head(job, tmp_path / "run", cluster)
@@ -140,7 +140,7 @@ async def test_a_signal_stops_a_head_cleanly(tmp_path: Path, cluster: str, numbe
 def test_a_signal_while_ray_starts_ends_it_at_once(
     tmp_path: Path, number: int, more: tuple[str, ...]
 ) -> None:
-    """Ray's start takes half a minute on a busy machine; none of its processes is left."""
+    """Ray's start takes half a minute on a busy machine; none of its processes remains."""
     job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
     process = subprocess.Popen(
         [sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "run", "--on", "ray", *more],
@@ -185,7 +185,7 @@ async def test_caps_hold_for_all_workers_and_losses(tmp_path: Path, cluster: str
         made = await head.end()
         assert made.code == 4, made.err
         assert "the token budget is used up" in made.err
-        # A dollar is a million tokens; what was lost counts at its most.
+        # A dollar is a million tokens; a lost call counts at its most.
         lost = made.facts.get("unanswered", {"tokens": 0})["tokens"]
         assert 30_000 < made.facts["cost_usd"] * 1e6 + lost <= 40_000
         assert server.most <= IN_FLIGHT

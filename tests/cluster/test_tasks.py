@@ -1,5 +1,7 @@
-"""Every kind of work on a cluster: rounds, own measures, arms, and all that asks about a run. The files are those of
-a local run, and a second start makes no call."""
+"""Every kind of work on a cluster: rounds, plugin measures, arms, and all askers.
+
+The files equal those of a local run, and a second start makes no call.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ SELFPLAY = {
 
 
 async def edgen(*arguments: str | Path) -> Ended:
-    """Run `edgen` to its end: Ray alone may take minutes to start beside other work."""
+    """Run `edgen` to its end: Ray alone may take minutes to start next to other work."""
     return await start_edgen(*arguments, timeout=900)
 
 
 def contents(folder: Path, *names: str) -> dict[str, bytes]:
-    """The files of a folder of a run, by name."""
+    """Return the files of a folder of a run, by name."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for name in names
@@ -41,7 +43,7 @@ def contents(folder: Path, *names: str) -> dict[str, bytes]:
 
 
 async def both(tmp_path: Path, cluster: str, job: dict[str, Any], *more: str | Path) -> tuple[Path, Path]:
-    """Make a job here and on the cluster; the bytes are the same. Return the two runs."""
+    """Make a job here and on the cluster; check that the bytes are the same. Return the two runs."""
     path = write(tmp_path / "job.yaml", json.dumps(job))
     here, there = tmp_path / "here", tmp_path / "there"
     local = await edgen("generate", path, "-o", here, *more, "--json")
@@ -113,7 +115,7 @@ async def test_stats_and_exports(tmp_path: Path, cluster: str) -> None:
 
 
 async def test_rounds(tmp_path: Path, cluster: str) -> None:
-    """Later rounds use the conversations of earlier ones, which the workers get with the tasks."""
+    """Later rounds use the conversations of earlier ones, which the workers receive with the tasks."""
     job = {
         "name": "r", "seed": 5, "conversations": 8, "space": "italian_prepositions", "protocol": "tutoring",
         "tutoring": {"choose": "pool", "rounds": 2, "sessions_per_round": 4, "student_turns": 3, "responses": 2},
@@ -161,7 +163,7 @@ if __name__ == "__main__":
 
 
 def test_a_process_with_a_cluster_and_without_a_home(tmp_path: Path) -> None:
-    """Ray would write a token to the home."""
+    """Without a home folder the run works, although Ray would write a token to the home."""
     script = write(tmp_path / "script.py", _CONNECTED)
     made = subprocess.run(
         [sys.executable, script, json.dumps({**SELFPLAY, "conversations": 2}), tmp_path],
@@ -173,7 +175,7 @@ def test_a_process_with_a_cluster_and_without_a_home(tmp_path: Path) -> None:
 
 
 async def test_partitions_with_more_workers_than_cores(tmp_path: Path) -> None:
-    """A cluster of this machine has room for all workers, and each partition has its share of them."""
+    """A cluster on this machine has room for all workers, and each partition has its share of them."""
     job = write(tmp_path / "job.yaml", json.dumps(SELFPLAY))
     local = await edgen("generate", job, "-o", tmp_path / "local", "--json")
     assert local.code == 0, local.err

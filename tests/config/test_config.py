@@ -291,7 +291,7 @@ def test_an_unquoted_brace_is_told_to_go_in_quotes(tmp_path: Path) -> None:
 
 
 def test_a_number_that_yaml_reads_as_a_text_can_be_written_as_told(tmp_path: Path) -> None:
-    """What the message says to write is read, and is the number that was meant."""
+    """The text that the message proposes is valid, and means the intended number."""
     for text in ("1e3", "2.5e-2", "1e30", "-0", "12345678901234567890"):
         told = _parse_number(text)
         assert told is not None

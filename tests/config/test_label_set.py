@@ -1,4 +1,4 @@
-"""Label sets: the shipped ones, and what is said of those that cannot be used."""
+"""Label sets: the shipped ones, and the errors for invalid ones."""
 
 from __future__ import annotations
 

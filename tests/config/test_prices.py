@@ -1,4 +1,4 @@
-"""The price list, where it counts, and what a job may say instead."""
+"""The price list, where it applies, and what a job may state instead."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_every_listed_price_is_dated_sourced_and_named_once() -> None:
         ("openai", "gpt-4o-mini", "https://api.openai.com.example.org/v1", False),
         ("openai", "gpt-4o-mini", "https://example.org/api.openai.com/v1", False),
         ("openai", "gpt-4o-mini", "http://127.0.0.1:8000/v1", False),
-        ("openai", "gpt-4o-2024-05-13", "https://api.openai.com/v1", False),  # dearer than its family
+        ("openai", "gpt-4o-2024-05-13", "https://api.openai.com/v1", False),  # more expensive than its family
         ("openai", "gpt-4o-mini", "http://[", False),
         ("gemini", "models/gemini-2.5-flash", "https://generativelanguage.googleapis.com", True),
         ("google-generativeai", "gemini-2.5-flash", None, True),
@@ -141,7 +141,7 @@ def test_the_line_to_add_can_be_added(model: str, tmp_path: Path) -> None:
 
 
 def test_a_line_without_figures_is_refused_until_they_are_filled_in() -> None:
-    """Else the cap would bind nothing."""
+    """A line without prices is refused until it has them: else the cap would have no effect."""
     backend = {"type": "openai", "model": "my-own", "base_url": "http://127.0.0.1:1/v1", "max_tokens": 9}
     (problem,) = refused(backend, limits={"max_cost": 1})
     assert "needs the price of my-own" in problem

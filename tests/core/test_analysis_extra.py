@@ -1,4 +1,4 @@
-"""Without the extra `analysis` edgen makes, checks and exports data sets; what measures them says what is missing."""
+"""Without the extra `analysis`, edgen makes, checks and exports data sets; measures name the extra."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ for work in (run.stats, run.report, lambda: edgen.compare(run), lambda: run.pair
 
 
 def run_without(folder: Path, script: str, text: str = "") -> str:
-    """What a script says on stderr in a process that has none of the extra."""
+    """Return the stderr of a script in a process without the extra's packages."""
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT + script],
         input=text, capture_output=True, text=True, timeout=120, cwd=folder,
@@ -64,7 +64,7 @@ def run_without(folder: Path, script: str, text: str = "") -> str:
 
 
 def edgen_without(folder: Path, *lines: str) -> tuple[list[int], str]:
-    """Run commands one after the other in one process; their exit codes, and stderr."""
+    """Run commands one after the other in one process; return their exit codes, and stderr."""
     *said, codes = run_without(folder, COMMANDS, "\n".join(lines)).splitlines()
     return [int(code) for code in codes.strip("[]").split(",")], "\n".join(said)
 

@@ -1,4 +1,4 @@
-"""Fields that a person fills in: a choice with a text of one's own is two fields of one part of the answer."""
+"""Fields that a person fills in: a choice with a free text is two fields of one part of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of digests has what was put into it, and takes little memory."""
+"""A table of digests contains all added digests, and takes little memory."""
 
 from __future__ import annotations
 

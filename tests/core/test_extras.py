@@ -1,4 +1,4 @@
-"""A hint at a missing extra is a command that works where edgen runs, and never names a stranger's package."""
+"""A hint at a missing extra is a working command, and never names another project's package."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_is_installed_here_has_supported_versions(extra: str) -> None:
         ("msgspec>=9999", True),
         ("msgspec[toml]>=9999.1rc2", True),
         ("msgspec<0.1,>=0.0", True),
-        ("none-of-this-name>=9", False),  # missing is not a conflict
+        ("none-of-this-name>=9", False),  # a missing package is not a conflict
     ],
 )
 def test_an_unsupported_version_is_named_with_the_command_that_installs_another(

@@ -1,4 +1,4 @@
-"""Costs as JSON has them."""
+"""Costs in JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, never through a link, and nothing waits for a pipe."""
+"""A file is written completely or not at all, never through a link, and no write waits for a pipe."""
 
 import errno
 import os
@@ -213,12 +213,12 @@ def test_what_kills_left_for_chosen_names_is_removed(tmp_path: Path) -> None:
 
 
 def look_again() -> None:
-    """As another process would: this one has looked through the folder."""
+    """Look as another process would: this one has already listed the folder."""
     files._find_leftovers.cache_clear()
 
 
 def fail_within(folder: Path) -> None:
-    """Begin a new folder, and fail."""
+    """Begin a new folder, and raise an error."""
 
     def work() -> None:
         with files.new_folder(folder) as place:
@@ -254,13 +254,13 @@ class TestLeftovers:
         write_whole(tmp_path / "a.txt", "second")
         first.close()
         look_again()
-        write_whole(tmp_path / "a.txt", "third")  # it is closed, and still to be published
+        write_whole(tmp_path / "a.txt", "third")  # it is closed, and not yet published
         first.publish()
         assert (tmp_path / "a.txt").read_bytes() == b"first"
         assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
     def test_a_second_name_of_a_whole_file_goes(self, tmp_path: Path) -> None:
-        """A kill between a link and its unlink leaves one."""
+        """A kill between a link and its unlink leaves a second name."""
         (tmp_path / "a.txt").write_text("whole")
         choose_temporary_name(tmp_path / "a.txt").hardlink_to(tmp_path / "a.txt")
         with pytest.raises(FileExistsError):

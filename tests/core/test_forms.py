@@ -1,4 +1,4 @@
-"""Forms of answers: what fits a form's schema is read, whatever is in it; bounds can be left out."""
+"""Forms of answers: every answer that fits a form's schema is read; bounds can be left out."""
 
 from __future__ import annotations
 

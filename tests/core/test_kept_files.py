@@ -1,4 +1,4 @@
-"""A file that was changed after it was written is refused, whatever a kill left."""
+"""A file that was changed after it was written is refused; files that a kill left are not."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class TestWriting:
 
 
 def _killed_after(renames: int, work: Callable[[], object]) -> bool:
-    """Whether a process that does this is killed at the rename after so many."""
+    """Return whether a process that does this work is killed after this many renames."""
     if (process := os.fork()) == 0:
         left = renames
 

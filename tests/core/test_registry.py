@@ -1,4 +1,4 @@
-"""Plugins: found by their entry points, loaded by their names, and refused in a sentence."""
+"""Plugins: found by their entry points, loaded by their names, and refused with a sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unit
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on PYTHONPATH, whose modules are forgotten afterwards."""
+    """Return a folder on PYTHONPATH, whose modules are forgotten afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     yield tmp_path
@@ -127,7 +127,11 @@ def test_one_that_is_not_there_is_refused_with_the_nearest() -> None:
 
 
 def test_the_current_folder_brings_no_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -m edgen` and notebooks have it on the path, as '' or in full; so has a script its own."""
+    """No plugin is loaded from the current folder.
+
+    `python -m edgen` and notebooks have the folder on the path, as '' or in full; so has a script its own
+    folder.
+    """
     install(tmp_path, "evil", "[edgen.providers]\nevil = evil:echo\n", ECHO)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
@@ -147,7 +151,7 @@ def test_the_current_folder_brings_no_plugin(tmp_path: Path, monkeypatch: pytest
 def test_an_editable_install_brings_its_plugins(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where its folder is the current one: a `.pth` file of a site folder names it."""
+    """This holds where its folder is the current one: a `.pth` file of a site folder names it."""
     project, packages = tmp_path / "project", tmp_path / "packages"
     packages.mkdir()
     install(project, "mine", "[edgen.providers]\nmine = mine:echo\n", ECHO)

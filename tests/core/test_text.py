@@ -1,4 +1,4 @@
-"""Texts of others in Markdown: they read as they are, and do nothing."""
+"""Texts of others in Markdown: they read as they are, and have no effect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_nothing_in_it_means_anything(text: str, escaped: str) -> None:
 def test_it_is_one_line_without_tags_links_or_columns(text: str) -> None:
     escaped = escape_markdown(text)
     assert not re.search(r"[<>|`\r\n\u2028]|https?://|(?<!\\)[*\[\]]", escaped)
-    escaped.encode()  # no lone surrogate is left
+    escaped.encode()  # no lone surrogate remains
     if text.isascii() and text.isprintable():
         read = html.unescape(re.sub(r"\\([\\*~\[\]!_])", r"\1", escaped))
         assert read == " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Work in threads, where the one that waits for it is cancelled."""
+"""Work in threads when its waiting caller is cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML to values: what PyYAML's safe loader says, and no more work than the text's size allows."""
+"""YAML to values: the same values as PyYAML's safe loader, with work bounded by the text's size."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def refused(text: str, parser: Parser | None = None) -> str:
 
 
 def bomb(levels: int) -> str:
-    """Each level merges the one before nine times: nine to the power of `levels` in all."""
+    """Return levels that each merge the one before nine times: nine to the power of `levels` in all."""
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}], k{i}: 1}}" for i in range(1, levels)]
     return "\n".join(lines)
 
 
 def test_merge_keys_that_multiply_take_little_memory(parser: Parser) -> None:
-    """PyYAML's own loader takes gigabytes: it lists what is merged as often as it is."""
+    """Memory stays small; PyYAML's own loader needs gigabytes, as it lists merged keys once per merge."""
     text = bomb(8)
     assert len(text) < 500
     tracemalloc.start()
@@ -158,8 +158,11 @@ PIECES = (
 @settings(deadline=None, max_examples=dose(30, 300))
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
 def test_what_is_read_at_all_is_read_as_pyyaml_reads_it(text: str) -> None:
-    """Without libyaml too. Where one of them refuses a text, the other may take it: their messages differ as well. A
-    key that YAML 1.1 calls a truth value is a text here."""
+    """A text that both loaders accept has the same values, without libyaml too.
+
+    Where one of them refuses a text, the other may take it; their messages differ as well. A key that YAML
+    1.1 calls a truth value is a text here.
+    """
     try:
         expected = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, LookupError, TypeError):
@@ -189,7 +192,7 @@ def test_no_parser_of_the_machine_is_left_out() -> None:
 
 
 def test_a_large_space_reads_in_steps_that_grow_as_it_does(parser: Parser) -> None:
-    """Counted in events, not in seconds: one value each."""
+    """The steps are counted in events, not in seconds: one value each."""
     text = "topics:\n" + "".join(f"  - {{value: topic {i}, weight: 2}}\n" for i in range(2_000))
     asked = 0
 

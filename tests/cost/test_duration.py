@@ -1,4 +1,4 @@
-"""How long a job is said to take: bounded by calls at once, by conversations, and by limits per minute."""
+"""The estimated duration of a job: bounded by calls at once, by conversations, and by limits per minute."""
 
 from __future__ import annotations
 

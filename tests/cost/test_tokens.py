@@ -1,4 +1,4 @@
-"""Counting tokens: a model's own vocabulary, a tokenizer.json, and how far off the guess is."""
+"""Counting tokens: a model's own vocabulary, a tokenizer.json, and the error of the estimate."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_tokens_are_those_that_openai_publishes() -> None:
     assert make_counter(_backend("openai", "gpt-4"))[0].count(text) == 9
     assert (
         make_counter(_backend("openai", "gpt-4o"))[0].count("<|endoftext|>") > 1
-    )  # what a text says, not a control token
+    )  # literal text, not a control token
 
 
 def test_where_the_vocabulary_is_not_known_what_can_be_done_is_said() -> None:
     made, hint = make_counter(
         _backend("openai", "gpt-6-sol")
-    )  # on the price list, and its vocabulary is not published
+    )  # on the price list, although its vocabulary is not published
     assert made is APPROXIMATE
     assert hint is not None
     assert "the vocabulary of gpt-6-sol is unknown" in hint
@@ -63,7 +63,7 @@ def test_where_the_vocabulary_is_not_known_what_can_be_done_is_said() -> None:
 
 
 def test_the_guess_is_within_what_it_states() -> None:
-    """Each way what `how` says was measured, and `error` more than that."""
+    """The measured error of each way is as `how` states, and `error` is larger."""
     exact = make_counter(_backend("openai", "gpt-4o"))[0]
     texts = [resources.find("prompts", name).read_text() for name in resources.list_shipped("prompts")]
     prompt = (resources.find_folder("prompts") / "education_dialogue.j2").read_text()

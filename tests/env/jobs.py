@@ -1,4 +1,4 @@
-"""Jobs for environments, and a server that watches what it is asked."""
+"""Jobs for environments, and a server that watches its requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(folder: Path, **changes: Any) -> Path:
 
 
 def served(folder: Path, url: str, roles: tuple[str, ...] = ("student",), **changes: Any) -> Path:
-    """The same job, in which a server answers for each role; the role is the model's name."""
+    """Return the path of the job with a server that answers for each role, named by its model."""
     backend = {"type": "openai", "base_url": url, "seed": "auto", "max_tokens": 200}
     backends = {role: {**backend, "model": role} for role in roles}
     default = {**backend, "model": "default"}
@@ -36,7 +36,10 @@ def served(folder: Path, url: str, roles: tuple[str, ...] = ("student",), **chan
 
 @dataclass
 class Watching(Service):
-    """Knows how many calls were at work together, over which connections they came, and what was asked of whom."""
+    """A server that notes its requests.
+
+    It counts the calls in flight at once and the connections, and keeps the requests by role.
+    """
 
     at_once: int = 0
     most_at_once: int = 0
@@ -44,7 +47,7 @@ class Watching(Service):
     seen: list[tuple[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.method == "GET":  # how many slots it has, which it does not say
+        if request.method == "GET":  # its number of slots, which it does not report
             return await super().handle(request)
         assert request.transport is not None
         self.connections.add(request.transport)
@@ -59,7 +62,7 @@ class Watching(Service):
 
 
 async def until(true: Any, patience: float = 20.0) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     for _ in range(round(patience / 0.005)):
         if true():
             return

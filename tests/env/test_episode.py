@@ -1,4 +1,4 @@
-"""The environment for online methods: the data's scenarios, the student's secrets kept, the same again."""
+"""The environment for online methods: the data's scenarios, the student's secrets kept, reproducible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAID = [
 
 
 async def episode(env: EducationEnv, index: int, rng: random.Random) -> list[Any]:
-    """A random policy: any sentence at any time, now and then the end."""
+    """Play a random policy: any sentence at any time, sometimes the end marker."""
     seen: list[Any] = [await env.reset(index)]
     for step in range(100):
         text = f"{rng.choice(SAID)} ({step})"
@@ -144,7 +144,7 @@ async def test_a_first_prompt_that_takes_a_call_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_stop_gives_what_an_end_gives(tmp_path: Path) -> None:
-    """Stopped after so many turns: the probability is the one that a conversation of that length ends with."""
+    """An episode stopped after some turns has the probability of a conversation that ends at that length."""
     async with EducationEnv.from_job(job(tmp_path)) as env:
         for turns in (2, 4, 6):
             settings = {"closing": "student", "max_turns": turns}

@@ -1,4 +1,4 @@
-"""The guard of an environment's server: a token, names that are this machine's own, and bounds."""
+"""The guard of an environment's server: a token, names of this machine alone, and bounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def play(
     *headers: tuple[bytes, bytes],
     messages: list[Message] | None = None,
 ) -> list[Message]:
-    """What is answered to one request or one WebSocket."""
+    """Return the answer to one request or one WebSocket."""
     told = iter(messages or [{"type": "http.request", "body": b"{}"}])
     sent: list[Message] = []
 

@@ -1,4 +1,4 @@
-"""Adapters where their libraries are not installed, as here."""
+"""Adapters without their libraries, as in this environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/environment.md shows of the environment itself runs as it stands."""
+"""The examples of docs/environment.md for the environment itself run unchanged."""
 
 from __future__ import annotations
 

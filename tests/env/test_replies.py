@@ -30,7 +30,7 @@ REFERENCE = "Then let me talk for an hour."
 
 
 def row(path: Path, index: int = 0, **changes: Any) -> dict[str, Any]:
-    """What `edgen export --to verl-rl` says of a reply of the job's run."""
+    """Return the row of `edgen export --to verl-rl` for a reply of the job's run."""
     return {
         "index": index, "id": "t-000000-r0", "turn": 1, "role": "Teacher",
         "before": msgspec.json.encode(BEFORE).decode(),
@@ -39,7 +39,10 @@ def row(path: Path, index: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 class Judge:
-    """A judge whose favour is known: whatever holds the policy's sentence, the other, the first, or nothing."""
+    """A judge with a known preference.
+
+    It prefers the reply with the policy's sentence, the other, the first, or gives no verdict.
+    """
 
     def __init__(self, how: str = "policy") -> None:
         self.how = how
@@ -94,7 +97,10 @@ async def test_both_orders_are_asked(tmp_path: Path, how: str, score: Score, com
 
 
 async def test_a_reply_is_read_as_in_a_conversation(tmp_path: Path) -> None:
-    """Labels and the end marker fall away; what is no turn of the role is worth nothing, and nobody is asked."""
+    """Labels and the end marker are removed.
+
+    A text that is no turn of the role gets no reward and makes no request.
+    """
     told = Judge("first")
     async with serve(judging(told)) as service:
         path = served(tmp_path, service.url, ("judge",), asks=1)
@@ -103,7 +109,7 @@ async def test_a_reply_is_read_as_in_a_conversation(tmp_path: Path) -> None:
             assert await scored(judge, reply, row(path)) == Score(0.0, False)
         assert await scored(judge, f"Teacher: {REFERENCE}", row(path)) == Score(
             0.5, True
-        )  # they say the same
+        )  # they have the same text
         assert told.prompts == []
         await scored(judge, f"Teacher: {SAID} [end of conversation]", row(path))
         assert all("[end of conversation]" not in prompt.split("Interaction")[-1] for prompt in told.prompts)
@@ -176,7 +182,7 @@ def _own_judges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_own_judges")
 def test_verl_is_given_numbers(tmp_path: Path) -> None:
-    """Both functions, as verl's reward managers call them; the simulator judges."""
+    """Both functions return numbers, called as by verl's reward managers; the simulator judges."""
     path = job(tmp_path, backends={"default": {"type": "simulator", "faults": "judge_first=0.5"}})
     given = {"data_source": "edgen", "ground_truth": REFERENCE, "extra_info": {**row(path), "num_turns": 2}}
 
@@ -193,7 +199,7 @@ def test_verl_is_given_numbers(tmp_path: Path) -> None:
     found = asyncio.run(several())
     assert {one["score"] for one in found} <= {0.0, 0.5, 1.0}
     assert len({one["score"] for one in found}) > 1
-    for number, one in enumerate(found):  # the simulator says the same again
+    for number, one in enumerate(found):  # the simulator gives the same text again
         assert verl.compute_score(**given, solution_str=f"{SAID} {number}", job=str(path)) == one
     assert len(replies._judges) == 1
 

@@ -1,4 +1,4 @@
-"""Rewards: the probability, a judge who compares with a reference policy, one of the user's own."""
+"""Rewards: the probability, a judge who compares with a reference policy, a custom one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def end_of(env: EducationEnv, index: int = 0, text: str = SAID) -> dict[st
 
 
 async def play_on(env: EducationEnv) -> None:
-    """One conversation after the other, for as long as it goes."""
+    """Play one conversation after the other until the environment ends."""
     while True:
         await end_of(env)
 
@@ -42,7 +42,7 @@ async def test_the_probability_is_the_reward_where_nothing_else_is_said(tmp_path
 
 
 class Shorter:
-    """A reward of one's own: the fewer turns the better; it asks nobody."""
+    """A custom reward: the fewer turns the better; it makes no request."""
 
     roles: tuple[str, ...] = ()
 
@@ -62,13 +62,13 @@ async def test_a_reward_of_ones_own(tmp_path: Path) -> None:
 
 
 def reference_run(folder: Path, conversations: int = 3) -> Path:
-    """A run in which the simulator teaches."""
+    """Make a run in which the simulator teaches; return its path."""
     edgen.generate(str(job(folder)), output=folder / "reference", conversations=conversations, progress=False)
     return folder / "reference"
 
 
 class Partial:
-    """A judge whose favour is known: the interaction that holds the policy's sentence, or always the first."""
+    """A judge that prefers the interaction with the policy's sentence, or always the first."""
 
     def __init__(self, how: str) -> None:
         self.how = how

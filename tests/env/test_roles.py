@@ -1,4 +1,4 @@
-"""Spaces with roles of their own: the policy plays one of them, each side is told what it sees."""
+"""Spaces with custom roles: the policy plays one of them, and each side is shown only its own facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROLES = ("Tutor", "Learner", "Learner2")
 
 
 def job_with(folder: Path, url: str, count: int, **changes: Any) -> Path:
-    """A job of the open space, in which a server answers for each role; the role is the model's name."""
+    """Return a job of the open space with a server that answers for each role, named by its model."""
     backend = {"type": "openai", "base_url": url, "seed": "auto"}
     backends = {role.lower(): {**backend, "model": role} for role in ROLES[:count]}
     return write(
@@ -48,7 +48,7 @@ async def test_views_are_kept_whichever_role_the_policy_plays(tmp_path: Path, co
 
 
 async def play(env: EducationEnv, index: int) -> list[str]:
-    """Some turns; returns all that the policy was shown."""
+    """Play some turns; return all texts that the policy was shown."""
     shown = [await env.reset(index)]
     for number in range(3):
         messages, _, done, info = await env.step(f"{SAID} This is point {number}.")

@@ -1,4 +1,4 @@
-"""Many conversations at once, in one environment or in two, share one budget, one set of limits and one pool."""
+"""Parallel conversations, in one environment or in two, share one budget, one set of limits and one pool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.execution.service import Service, error, serve
 
 pytestmark = pytest.mark.integration
 
-TOKENS = 30  # that the server counts for each answer
+TOKENS = 30  # tokens that the server counts for each answer
 CAP = 12_000
 
 
@@ -44,7 +44,7 @@ async def test_side_by_side_each_conversation_is_as_it_is_alone(tmp_path: Path) 
 
 @dataclass
 class Charging(Watching):
-    """Each answer is charged at once: what is charged and what is being worked on never passes the cap."""
+    """A server that charges each answer at once: charges plus calls in flight never exceed the cap."""
 
     charged: int = 0
     highest: int = 0
@@ -155,7 +155,7 @@ async def test_closing_breaks_off_what_is_asked_and_every_connection(tmp_path: P
 
 @pytest.fixture
 def server_elsewhere() -> Iterator[Watching]:
-    """A server in a thread of its own: it goes on while the test's thread waits."""
+    """Run a server in a thread of its own: it continues while the test's thread waits."""
     service, ready, loop = Watching(latency=0.005), threading.Event(), asyncio.new_event_loop()
 
     async def run() -> None:
@@ -211,7 +211,7 @@ def test_threads_that_wait_say_what_an_event_loop_says(tmp_path: Path, server_el
 
 
 async def test_the_waiting_face_works_inside_an_event_loop(tmp_path: Path) -> None:
-    """As in a notebook, whose cells run in one."""
+    """The blocking interface works inside an event loop, as in a notebook, whose cells run in one."""
     with SyncEducationEnv.from_job(job(tmp_path)) as env:
         start = env.reset(0)
         messages, _, done, info = env.step(SAID)
@@ -272,7 +272,10 @@ async def test_a_service_that_falls_silent_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_a_service_that_goes_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    """It has answered before, so calls that it refuses use up no attempt: the watchdog ends them."""
+    """A service that disappears ends by the watchdog.
+
+    It has answered before, so refused calls use up no attempt.
+    """
     limits = {"give_up_after": 2, "attempts": 3}
     async with serve(Service()) as service:
         env = EducationEnv.from_job(served(tmp_path, service.url, limits=limits))
@@ -292,7 +295,7 @@ async def test_environments_and_runs_share_a_budget_over_time(tmp_path: Path) ->
     async with serve(Charging(latency=0.01)) as service:
         assert isinstance(service, Charging)
         path = served(tmp_path, service.url, limits={"budget": str(budget), "in_flight": 4})
-        # They share nothing but the file.
+        # They share nothing except the file.
         both = [EducationEnv.from_job(path), EducationEnv.from_job(path, "seed=8")]
         conversations = [env.conversation(index) for env in both for index in range(40)]
         ends = await asyncio.gather(*map(play, conversations), return_exceptions=True)

@@ -34,7 +34,7 @@ def lesson(
     teacher: str = "and gives up otherwise",
     probability: float | None = None,
 ) -> Sample:
-    """`"T Hello.", "S Hi."` under a scenario."""
+    """Return a lesson: `"T Hello.", "S Hi."` under a scenario."""
     turns = tuple(Turn(ROLES[line[0]], line[2:]) for line in lines)
     return Sample(
         id=f"lesson-{index}",
@@ -48,8 +48,10 @@ def lesson(
 
 
 def count_of(measure: str, **data: Any) -> Count[Any]:
-    """A new count of a measure over a data set of Education Dialogue, or of what `data` says of it. What the measure
-    gives is checked as if a plugin gave it."""
+    """Return a new count of a measure over a data set of Education Dialogue, or that of `data`.
+
+    The results of the measure are checked as if a plugin returned them.
+    """
     given = {"family": EDUCATION, "roles": EDUCATION.roles, **data}
     shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given), partial(find, "measure"))
     with lend("measure", measure, copy(find("measure", measure))):
@@ -58,7 +60,7 @@ def count_of(measure: str, **data: Any) -> Count[Any]:
 
 
 def measured(measure: Count[T], *samples: Sample) -> T:
-    """What a measure finds in them."""
+    """Return the result of a measure for these lessons."""
     for sample in samples:
         measure.see(sample, cut(sample.turns))
     return measure.result()
@@ -78,7 +80,7 @@ _TEXTS = st.one_of(
 
 @st.composite
 def samples(draw: st.DrawFn) -> Sample:
-    """Anything that a sample can hold."""
+    """Draw any valid sample."""
     turns = draw(st.lists(st.builds(Turn, st.sampled_from(["Teacher", "Student"]), _TEXTS), max_size=6))
     scenario = scenario_of(draw(st.integers(0, 5)), *[draw(_PHRASES) for _ in range(5)])
     probability = draw(st.one_of(st.none(), st.floats(0, 1), st.just(float("nan"))))

@@ -1,4 +1,4 @@
-"""A measure that declares columns and aggregates: its value, rows, pictures, comparisons and names follow from these."""
+"""A measure with columns and aggregates gets its value, rows, pictures and comparisons from these."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_label_is_all_that_a_row_needs(
     value = value_of(*LESSONS)
     lines = [*list_lines(asked, value)]
     assert any(line.lstrip().startswith("own") for line in lines)
-    if isinstance(aggregate, Crossed):  # a line a row
+    if isinstance(aggregate, Crossed):  # one line per row
         assert lines == [
             "own Teacher                 yes 50.0%, no 50.0% (of 4)",
             "own Student                 no 50.0%, yes 50.0% (of 2)",

@@ -1,4 +1,4 @@
-"""Coverage: survivors, lost cells, evenness, the test behind the p-values."""
+"""Coverage: survivors, lost cells, evenness, the statistical test of the p-values."""
 
 from __future__ import annotations
 

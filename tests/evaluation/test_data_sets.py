@@ -1,4 +1,4 @@
-"""Samples from runs and from files: splits, clusters, plan, what is no record, and the released sample."""
+"""Samples from runs and from files: splits, clusters, plan, invalid records, and the released sample."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one(*paths: Path) -> DataSet:
 
 
 def record(*lines: str, **more: Any) -> dict[str, Any]:
-    """`"T hello"`."""
+    """Return a record: `"T hello"`."""
     roles = {"T": "Teacher", "S": "Student"}
     background = {
         "topic": "rivers", "student_prefrences": "a", "teacher_prefrences": "b", "student_reactions": "c",
@@ -112,7 +112,7 @@ def test_several_paths_are_one_data_set(command: Command, tmp_path: Path) -> Non
     assert quality.overview.records == 31
     assert quality.overview.unread == {"no object": 1}
     assert quality.overview.splits["none"] == 1
-    # a file has no plan, and is no survivor of one
+    # a file has no plan, so it has no survivors of one
     assert (quality.values["coverage"].planned, quality.values["coverage"].accepted) == (30, 30)
     assert quality.values["coverage"].cells is not None
     assert "more.json: no plan is known of files, so coverage is that of quickstart alone." in quality.notes
@@ -269,7 +269,7 @@ def test_the_released_sample_is_what_a_person_counts(shared_data: Path) -> None:
     assert overview.defects["quote_comma"] == 3
     assert overview.markers == {"suffix": 10, "own_turn": 8, "inside": 0, "absent": 1}
     assert overview.unread == {}
-    # Counted by eye in the file's text: records that hold `",` at the end of a turn.
+    # Counted by eye in the file's text: records that contain `",` at the end of a turn.
     records = json.loads((shared_data / "ed_release_sample.json").read_text())
     by_eye = [r for r in records if any(t["text"].rstrip().endswith('",') for t in r["conversation"])]
     assert len(by_eye) == 3

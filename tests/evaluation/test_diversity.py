@@ -1,4 +1,4 @@
-"""distinct-n, growth and self-BLEU against what a straightforward reading of their definitions gives."""
+"""distinct-n, growth and self-BLEU against a direct computation of their definitions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grams(texts: list[list[str]], n: int) -> list[tuple[str, ...]]:
 
 def test_distinct_by_hand() -> None:
     result = found(lesson("T a b a", "S b"), lesson("T b a"))
-    # a b a b | b a: 2 of 6 words; ab ba ab ba: 2 of 4 pairs, none over the end of a conversation
+    # a b a b | b a: 2 of 6 words; ab ba ab ba: 2 of 4 pairs, none across the end of a conversation
     assert result.distinct == {"1": 2 / 6, "2": 2 / 4, "3": 1.0}
     assert (result.tokens, result.types) == (6, 2)
     assert result.distinct_in_blocks == {}
@@ -122,7 +122,7 @@ def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
 
 @pytest.mark.only_long
 def test_memory_grows_by_little_a_conversation() -> None:
-    """Words, n-grams and shingles of 300 words would take thousands of bytes each."""
+    """Words, n-grams and shingles of 300 words would take thousands of bytes per conversation."""
 
     def peak(count: int) -> int:
         draw, corpus = random.Random(count), Corpus(4000)
@@ -140,7 +140,7 @@ def test_memory_grows_by_little_a_conversation() -> None:
         finally:
             tracemalloc.stop()
 
-    peak(220)  # what is loaded once, and the sample of self-BLEU
+    peak(220)  # data loaded once, and the sample of self-BLEU
     few, many = peak(300), peak(1200)
     assert (many - few) / 900 < 1000
 
@@ -155,7 +155,7 @@ def test_few_different_numbers_are_counted(parts: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_many_different_numbers_are_estimated_as_closely_as_is_said(dense: bool) -> None:
-    """Numbers that follow one another, and drawn ones; each comes twice."""
+    """Consecutive numbers, and random ones, each twice, are estimated within the stated error."""
     rng, real, wrong = np.random.default_rng(5), 200_000, []
     for round_ in range(8):
         counted = DistinctCounter(most=2000)
@@ -224,7 +224,7 @@ def test_the_sample_is_fair_and_the_same_each_time() -> None:
     hits = [0] * 40
     for start in range(400):
         sample = SelfBleuSample(10)
-        sample._random.seed(start)  # another stream of draws each time
+        sample._random.seed(start)  # another random stream each time
         for i in range(40):
             sample.add([[str(i)]])
         for (text,) in sample._kept:

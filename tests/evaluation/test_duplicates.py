@@ -1,4 +1,4 @@
-"""Near-duplicates: planted ones found, within a side and across, and nothing else; against all pairs."""
+"""Near-duplicates: exactly the planted ones are found, within a side and across, compared with all pairs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sample(text: list[str], index: int, split: str | None = None) -> Sample:
 
 
 def changed(text: list[str], every: int) -> list[str]:
-    """Each `every`-th word another one, from the `every`-th on."""
+    """Return the words with each `every`-th one changed, from the `every`-th on."""
     return [f"other{i}" if i % every == every - 1 else word for i, word in enumerate(text)]
 
 
@@ -58,14 +58,14 @@ def jaccard(a: list[str], b: list[str]) -> float:
 
 
 def near(texts: list[list[str]]) -> set[int]:
-    """The places of those that have another one with a Jaccard index of 0.8, all pairs compared."""
+    """Return the places of texts with a Jaccard index of 0.8 to another one, all pairs compared."""
     pairs = itertools.combinations(enumerate(map(shingles, texts)), 2)
     alike_ = [(i, j) for (i, one), (j, two) in pairs if len(one & two) >= 0.8 * len(one | two)]
     return {place for pair in alike_ for place in pair}
 
 
 def alike(texts: Sequence[Sequence[str]]) -> set[int]:
-    """The places of the texts that have another one that is nearly the same."""
+    """Return the places of the texts that have a near-duplicate."""
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
@@ -80,7 +80,7 @@ def test_planted_ones_are_found_by_side() -> None:
     data += [
         sample(changed(texts[0], 60), 40, "train"),  # within train
         sample(changed(texts[1], 60), 41, "test"),  # across
-        sample(texts[35], 42, "test"),  # within test, to the letter
+        sample(texts[35], 42, "test"),  # within test, exactly
         sample(changed(texts[2], 12), 43, "test"),  # too far away
     ]
     result = found(*data)
@@ -96,7 +96,7 @@ def test_planted_ones_are_found_by_side() -> None:
     assert result.examples[1].similarity == pytest.approx(jaccard(texts[0], changed(texts[0], 60)))
     assert result.share is not None
     assert (result.share.value, result.share.n) == (6 / 44, 44)
-    # the conversations are no independent draws of being alike
+    # the conversations are not independent draws of being near-duplicates
     assert (result.share.low, result.share.high) == (None, None)
 
 
@@ -157,7 +157,7 @@ def test_many_that_are_all_alike_take_little_memory() -> None:
     for i in range(1500):
         corpus.add([[*base, f"n{i}"]])
     sides = np.zeros(1500, dtype=np.int8)
-    alike([["x"], ["x"]])  # what is loaded once
+    alike([["x"], ["x"]])  # data loaded once
     tracemalloc.start()
     try:
         find_matches(CorpusShingles(corpus), sides)
@@ -169,7 +169,7 @@ def test_many_that_are_all_alike_take_little_memory() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_those_a_little_too_far_hide_no_nearer_one(seed: int) -> None:
-    """Six texts of a kind are a little below 0.8 to each other, and one has a twin a little above."""
+    """Six texts are a little below 0.8 to each other, and one has a twin a little above."""
     draw = random.Random(seed)
     texts = []
     for _ in range(6):
@@ -202,7 +202,7 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
 
 
 def kept(texts: Sequence[Sequence[str]]) -> list[int]:
-    """The places of the texts that are nearly the same as none before them that is kept."""
+    """Return the places of the texts that are near-duplicates of no kept earlier one."""
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
@@ -220,7 +220,7 @@ def kept(texts: Sequence[Sequence[str]]) -> list[int]:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40))
 def test_in_order_each_is_held_against_those_that_are_kept(seed: int, count: int) -> None:
-    """As all pairs compared, one after the other, would have it. Pairs close to the line are not made."""
+    """The result equals that of comparing all pairs in order. Pairs close to the limit are not made."""
     draw = random.Random(seed)
     texts: list[list[str]] = []
     for _ in range(count):

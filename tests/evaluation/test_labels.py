@@ -1,4 +1,4 @@
-"""The measure of layers: hand-made ones have known numbers; what is told of them fits a terminal and a page."""
+"""The measure of layers: hand-made layers have known numbers, and the output fits a terminal and a page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Said = Mapping[str, str]  # labels by annotator, several with a blank between
 
 
 def unit(turn: int | None, said: Said, most: str, role: str = "Tutor") -> UnitLabels:
-    """A unit; `most` is what most say, "" for a tie."""
+    """Return a unit; `most` is the majority label, "" for a tie."""
     labels = {name: tuple(one.split()) for name, one in said.items()}
     return UnitLabels(
         id="x", turn=turn, role=None if turn is None else role, labels=tuple(most.split()), annotators=labels,
@@ -34,7 +34,7 @@ def unit(turn: int | None, said: Said, most: str, role: str = "Tutor") -> UnitLa
 
 
 def figures(conversations: Sequence[Sequence[UnitLabels]], labels: LabelSet | None = MOVES) -> LayerFigures:
-    """The measure of one layer; each conversation is of a scenario of its own and has six turns."""
+    """Yield the measure of one layer; each conversation has a scenario of its own and six turns."""
 
     def samples() -> Iterator[Sample]:
         turns = (Turn("Tutor", "x"),) * 6
@@ -75,18 +75,18 @@ def test_a_layer_by_hand() -> None:
         "last": {"Ask": 0, "Tell": 1, "Praise": 0},
     }
     assert found.roles["Tutor"].thirds["middle"].ties == 1
-    # a tie is between nothing and nothing: no transition goes through it
+    # a tie is not a label: no transition goes through it
     assert found.transitions == (("Ask", "Tell", 1), ("Tell", "Tell", 1))
 
 
 def test_annotators_by_hand() -> None:
     found = figures(BY_HAND)
     assert (found.agreement.units, found.agreement.units_by_all) == (6, 3)
-    # of the three units by all, pairs are alike in 3, 1 and 1 of 3; 5 of 9 labels are Ask
+    # of the three units labelled by all, pairs agree in 3, 1 and 1 of 3; 5 of 9 labels are Ask
     chance = (5 / 9) ** 2 + (4 / 9) ** 2
     assert found.agreement.fleiss == pytest.approx((5 / 9 - chance) / (1 - chance))
     between = {one.annotators: one for one in found.agreement.between}
-    # a: Ask 3, Tell 3; b: Ask 3, Tell 3; alike in 4 of 6
+    # a: 3 "Ask", 3 "Tell"; b: 3 "Ask", 3 "Tell"; equal in 4 of 6
     assert between["a", "b"].kappa == pytest.approx((4 / 6 - 1 / 2) / (1 - 1 / 2))
     assert between["a", "c"].n == 3
     confusion = {one.annotators: one for one in found.confusion}["a", "b"]

@@ -1,4 +1,4 @@
-"""Leaks planted and not: who cannot know it, and who said it first."""
+"""Leaks planted and not: which role cannot know a fact, and which said it first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def leaked(*lines: str, **scenario: str) -> dict[str, int]:
     ("lines", "scenario", "fields"),
     [
         (("T You like Direct  Instruction, I hear.", "S Yes."), {}, {"student_preference"}),
-        (("S I'd love direct instruction.", "T Then direct instruction it is."), {}, set()),  # heard
+        (("S I'd love direct instruction.", "T Then direct instruction it is."), {}, set()),  # spoken earlier
         (("T Direct instructions.", "S Yes."), {}, set()),  # other words
         (("S You like class discussions.", "T Yes."), {}, {"teacher_preference"}),
         (("T I like class discussions.", "S Class discussions?"), {}, set()),
@@ -30,7 +30,7 @@ def leaked(*lines: str, **scenario: str) -> dict[str, int]:
         (("S You know who gives up?", "T Yes."), {"teacher": "and then gives up otherwise"}, {"teacher_reaction"}),
         (("S You might insist on teaching this way.",), {"teacher": "and might insist on teaching this way"},
          {"teacher_reaction"}),
-        (("T Lectures, lectures.",), {"likes": "lectures"}, set()),  # one word comes up by itself
+        (("T Lectures, lectures.",), {"likes": "lectures"}, set()),  # one word occurs by chance
         (("T River life is rich.",), {"likes": "river life", "topic": "River life"}, set()),
         (("T Hi.", "S Hello."), {"likes": "", "has": "", "student": "", "teacher": ""}, set()),
     ],

@@ -1,4 +1,4 @@
-"""All measures together: on anything a sample can hold, and the small ones against a plain computation."""
+"""All measures together: on any sample, and the small ones against a plain computation."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SHARES = {
 
 
 def values(thing: Any, key: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of a result with its key."""
+    """Yield every number of a result with its key."""
     if isinstance(thing, dict):
         for name, part in thing.items():
             yield from values(part, name)
@@ -182,7 +182,7 @@ def test_leakage_counts_groups_and_the_conversations_in_them() -> None:
         at(3, "rivers", "c", "test"), at(4, "moons", "a", "test"), at(5, "suns", "b", "test"), at(6, "x", "y", None),
     ]  # fmt: skip
     found = measured_together(data).values["leakage"]
-    assert found.near_duplicates == 4  # all say the same
+    assert found.near_duplicates == 4  # all have the same text
     assert found.topic is not None
     assert (found.topic.test_groups, found.topic.shared_groups, found.topic.shared_conversations) == (3, 2, 3)
     assert found.persona is not None
@@ -215,7 +215,7 @@ def test_every_measure_is_defined_and_only_those_asked_for_are_told() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_definition_has_its_source(name: str) -> None:
-    """A paper by its year, or the word that it is the project's own."""
+    """Every definition names a paper by its year, or states that it is the project's own."""
     (text,) = (one.definition for one in list_measures([name]))
     assert "edgen's own" in text or re.search(
         r"[A-Z]\w+(?: et al\.| and \w+)? \(?(?:18|19|20)\d\d\b", text

@@ -86,7 +86,7 @@ def test_cells_that_conditions_rule_out_do_not_count_and_fields_are_told_of() ->
         "topic.grade",
     ]
     assert found.dimensions[-1].unplanned == ("3",)
-    # what the second role alone knows by what the first one alone does
+    # facts that only the second role knows, by facts that only the first knows
     assert [(table.row_dimension, table.column_dimension) for table in found.heat] == [
         ("misconception", "style")
     ]

@@ -1,5 +1,7 @@
-"""Measures declare what follows from their figures; what they bring of their own is bounded, with reasons. Tests that
-name measures of domains need all of these."""
+"""Measures declare their columns; the parts that they bring themselves are bounded, with reasons.
+
+Tests that name measures of domains need all of these.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ OWN_COMPARISONS = {
     "actions": "the share of each action among the utterances of its role",
     "labels": "the share of each label among the units of its layer and role; the mean if all are numbers",
 }
-MOST_NAMES = 14  # public names of the class that an author derives from
+MOST_NAMES = 14  # public names of the base class
 
 
 @pytest.mark.integration

@@ -1,4 +1,4 @@
-"""Measures in several processes: the same bytes as in one, whatever is measured."""
+"""Measures in several processes: the same bytes as in one process, for any measure."""
 
 from __future__ import annotations
 
@@ -97,8 +97,9 @@ def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_errors_come_from_where_they_were_raised(
-    work: Callable[[], Any], kind: type[Exception], said: str
+    monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any], kind: type[Exception], said: str
 ) -> None:
+    monkeypatch.setattr(sys, "executable", fork_server.in_place_of_python())
     with Processes(2) as processes:
         results = processes.iterate_results([partial(double, 1), work])
         assert next(results)[0] == 2
@@ -121,7 +122,10 @@ def test_a_process_with_another_version_is_a_sentence() -> None:
 
 
 def test_a_process_that_ends_does_not_wait_for_its_input() -> None:
-    """The thread that reads holds no lock of Python's standard input, without which Python cannot shut down."""
+    """The process shuts down at once.
+
+    The thread that reads holds no lock of Python's standard input, which would block the shutdown.
+    """
     code = "import sys; from edgen.runtime.processes import receive; next(receive()); sys.stdin.close(); print('closed')"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None

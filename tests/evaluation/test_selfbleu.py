@@ -1,4 +1,4 @@
-"""Self-BLEU is bounded in memory however long the texts are."""
+"""Self-BLEU is bounded in memory for texts of any length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports that many tests read and none writes into."""
+"""Exports that many tests read and no test changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.export.folders import RUN, write
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of RUN's export in a format, made when it is first asked for."""
+    """Return a function that returns the folder of RUN's export in a format, made on first use."""
     above = tmp_path_factory.mktemp("exported")
 
     def folder(name: str) -> Path:

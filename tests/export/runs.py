@@ -55,14 +55,14 @@ NO_LABELS = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
 
 
 def options(format_name: str, **given: Any) -> OptionValues:
-    """The options of an export in a format."""
+    """Return the options of an export in a format."""
     read: OptionValues = find("format", format_name).read(given)
     return read
 
 
 @dataclass
 class MemoryRun:
-    """A run whose conversations and pairs are lists; None for pairs: they were never made."""
+    """A run whose conversations and pairs are lists; pairs are None if they were never made."""
 
     taught: Sequence[AcceptedConversation] = ()
     pairs: Sequence[ComparedPair] | None = ()
@@ -124,7 +124,7 @@ def job() -> Job:
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
 FORMATS: dict[str, Format] = {name: find("format", name) for name in list_names("format")}
-# Those that a run about Education Dialogue's space can be written in, however small it is.
+# Formats for which a run of any size about Education Dialogue's space has rows.
 OF_EDUCATION = [
     name
     for name, one in FORMATS.items()
@@ -132,7 +132,7 @@ OF_EDUCATION = [
     and not {"labels", "events"} & {*one.needs}
     and "text-ranking" not in one.card.tasks
 ]
-# Those of them whose files are tables; a corpus and dialogs by their ids are objects.
+# Of these, the formats whose files are tables; a corpus and dialogs by their ids are objects.
 TABLES = [name for name in OF_EDUCATION if name not in ("convokit", "msdialog-complete")]
 
 
@@ -141,7 +141,7 @@ def chat(train: Role = "Teacher", opening: Opening = "user") -> Chat:
 
 
 def turns(*lines: str) -> tuple[Turn, ...]:
-    """`"T hello", "S hi"`."""
+    """Return turns: `"T hello", "S hi"`."""
     roles: dict[str, Role] = {"T": "Teacher", "S": "Student"}
     return tuple(Turn(roles[line[0]], line[2:]) for line in lines)
 
@@ -218,8 +218,11 @@ def compared(
     simulated: Sequence[str] = ("conversations", "labels"),
     strengths: tuple[float, float] | None = None,
 ) -> ComparedPair:
-    """`simulated` is what a simulator made: the conversations, the labels, both or nothing. `strengths` are those of
-    a and b."""
+    """Return a compared pair.
+
+    `simulated` names what a simulator made: the conversations, the labels, both or neither. `strengths` are
+    those of a and b.
+    """
     label = None
     if chosen is not None:
         judge = {"judge": "0123456789abcdef", "compare": compare} if by == "oracle" else {}
@@ -249,6 +252,6 @@ def compared(
 
 
 def _judged_by(signals: Signals, simulated: bool) -> Signals:
-    """The signals, their judges simulated or not."""
+    """Return the signals, their judges simulated or not."""
     judges = tuple(msgspec.structs.replace(signal, simulated=simulated) for signal in signals.oracle)
     return msgspec.structs.replace(signals, oracle=judges)

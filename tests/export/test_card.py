@@ -1,4 +1,4 @@
-"""What the card of an export says."""
+"""The text of an export's card."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_PAIRS = ("trl-kto", "openrlhf", "llamafactory", "refuel", "trl-conversation",
 BOTH = "A simulator wrote these conversations and had a part in their labels."
 SIMULATED = (
     ("oracle", ("labels",), "A simulated judge gave the labels of these conversations"),
-    ("probability", ("labels",), None),  # a simulated judge spoke too, but gave no label
+    ("probability", ("labels",), None),  # a simulated judge answered too, but gave no label
     ("oracle", (), None),
     ("oracle", ("conversations", "labels"), BOTH),
     ("probability", ("conversations",), BOTH),
@@ -55,7 +55,7 @@ class TestCard:
         ("name", "by", "parts", "banner"),
         [
             *(("trl-dpo", *case) for case in SIMULATED),
-            # What a format has of its own is that its rows tell their evidence.
+            # Formats differ here only in the evidence of their rows.
             *((name, *case) for name in OF_PAIRS for case in SIMULATED[:2]),
         ],
     )
@@ -114,7 +114,7 @@ class TestCard:
 
     @pytest.mark.parametrize("by", ["human", "probability"])
     def test_other_sources_label_whole_conversations(self, by: str, tmp_path: Path) -> None:
-        """A judge that compared responses may have spoken too."""
+        """Votes label whole conversations, although a judge that compared responses may have answered too."""
         text = self._text(tmp_path, run=MemoryRun(pairs=[compared(0, GOOD, BAD, by=by, compare="response")]))
         assert "The labels were given to whole conversations; a row holds the turn" in text
         assert f"- rows with a preference by `{by}`: 1" in text
@@ -213,7 +213,7 @@ class TestCard:
 
 
 class TestDigest:
-    """What keeps `datasets` from taking one export for another."""
+    """The digest that keeps `datasets` from confusing two exports."""
 
     def _digests(self, folder: Path) -> dict[str, str]:
         return {one["config_name"]: one["description"] for one in head(folder).get("configs", ())}
@@ -222,8 +222,11 @@ class TestDigest:
     def test_every_table_states_the_digest_of_its_rows(
         self, name: str, tmp_path: Path, exported: Callable[[str], Path]
     ) -> None:
-        """That the same rows have the same digest, `test_the_same_run_gives_the_same_bytes` says of the whole card."""
-        # of as many rows and of the same columns
+        """The digest differs between exports with other rows.
+
+        `test_the_same_run_gives_the_same_bytes` proves that the same rows have the same digest.
+        """
+        # with as many rows and the same columns
         begun = turns("T What is half of 6?", "S No idea.")
         good, bad = (*begun, *GOOD[2:]), (*begun, *BAD[2:])
         other = MemoryRun(
@@ -247,7 +250,10 @@ class TestDigest:
 
 
 def test_what_others_named_does_nothing_in_a_card(tmp_path: Path) -> None:
-    """A dimension's label may be any line of text; a card is Markdown, which may hold HTML, links and images."""
+    """Foreign text has no effect in a card.
+
+    A dimension's label may be any line of text; a card is Markdown, which may contain HTML, links and images.
+    """
     label = "<img src=x onerror=alert(1)> | [x](javascript:alert(1)) ![i](https://evil.example/i.png) `c`"
     education = RUN.space
     dimensions = tuple(msgspec.structs.replace(one, label=label) for one in education.dimensions)

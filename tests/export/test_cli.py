@@ -1,4 +1,4 @@
-"""`edgen export` on a run that the simulator made, from the command line to the files."""
+"""`edgen export` on a simulated run, from the command line to the files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _run(*arguments: str | Path) -> int:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with conversations and no pairs."""
+    """Return a run with conversations and no pairs."""
     folder = tmp_path_factory.mktemp("generated")
     (folder / "job.yaml").write_text(JOB)
     assert _run("generate", folder / "job.yaml", "-o", folder / "run") == 0
@@ -70,7 +70,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with pairs."""
+    """Return a run with pairs."""
     folder = tmp_path_factory.mktemp("paired")
     (folder / "job.yaml").write_text(JOB)
     assert _run("generate", folder / "job.yaml", "-o", folder / "run") == 0
@@ -405,7 +405,7 @@ class TestBadInput:
         assert sorted(generated.iterdir()) == before
 
     def test_every_pair_left_out(self, paired: Path, tmp_path: Path, command: Command) -> None:
-        """Where all part at a teacher's turn, there is nothing to learn for a student's turn."""
+        """If all pairs part at a teacher's turn, no pair is left for the student's turn."""
         run = shutil.copytree(paired, tmp_path / "run")
         lines = (run / "pairs" / "pairs.jsonl").read_text().splitlines(keepends=True)
         parted = [line for line in lines if json.loads(line)["differs_at"] == "Teacher"]

@@ -1,4 +1,4 @@
-"""What exports say of the credit of one turn: what the labels rest on, and the figures of each way on planted truth."""
+"""Exports on the credit of one turn: the evidence of labels, and figures on planted truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN = ProbabilitySignal(a=0.1, b=0.7, p=0.2, tie=False, abstain=False)
 
 
 def rested(by: str) -> ComparedPair:
-    """A pair whose label rests on four rollouts of each response."""
+    """Return a pair whose label rests on four rollouts of each response."""
     said = RolloutSignal(
         by=by, k=4, counted=4, a=0.65, b=0.35, p=0.65, se=0.05, tie=False, abstain=False,
         judge="0123456789abcdef" if by == "oracle" else None, model="judge-1" if by == "oracle" else None,
@@ -62,7 +62,7 @@ def test_refuel_takes_the_mean_strengths_for_rewards(by: str) -> None:
 
 
 class TestFigures:
-    """The numbers have one home, credit_figures.json."""
+    """The numbers are stored once, in credit_figures.json."""
 
     def test_the_card_of_an_export_by_turn_says_what_the_file_says(self, tmp_path: Path) -> None:
         text = card(tmp_path / "turn", "trl-dpo", compared(0, GOOD, BAD))
@@ -104,7 +104,10 @@ class TestFigures:
 def test_the_figures_are_measured_by_the_commands_themselves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On so few scenarios they say little; that verdicts on the response find the better turn shows all the same."""
+    """The commands reproduce the figures.
+
+    With so few scenarios they are imprecise; still, verdicts on the response find the better turn.
+    """
     from bench.credit import WAYS, measure
 
     def command(*arguments: str) -> str:

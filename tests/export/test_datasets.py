@@ -1,4 +1,4 @@
-"""The formats of whole data sets: what stands in their files, and what their cards say."""
+"""The formats of whole data sets: the content of their files, and the text of their cards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(name: str, run: MemoryRun) -> list[dict[str, Any]]:
 
 
 def armed(*arms: str | None) -> MemoryRun:
-    """A conversation of each arm, and one scenario in all."""
+    """Return a run with a conversation of each arm, and one scenario in all arms."""
     taught = []
     for number, arm in enumerate(arms):
         one = lesson(0, number, GOOD)
@@ -51,7 +51,7 @@ def armed(*arms: str | None) -> MemoryRun:
 
 
 class Finished(MemoryRun):
-    """A run that tells what became of all that it planned."""
+    """A run that reports an outcome for each planned conversation."""
 
     def describe(self) -> dict[str, Any]:
         counts = {"planned": 50, "accepted": 40, "rejected": {"refusal": 5, "cut_off": 2}, "failed": {"timeout": 1},
@@ -109,7 +109,7 @@ class TestHub:
         return [json.loads(line)["id"] for line in path.read_text().splitlines()]
 
     def test_a_column_without_values_has_its_type(self, tmp_path: Path) -> None:
-        """A probability for the last row only, an arm for none."""
+        """The last row alone has a probability, and no row an arm."""
         last = armed(None).taught[0]
         write("hf", MemoryRun([*(lesson(i, 0, GOOD) for i in range(1500)), last]), tmp_path / "out")
         types = [
@@ -264,7 +264,7 @@ class TestConvokit:
             assert all(set(one["meta"]) == set(index[f"{kind}-index"]) for one in values.values())
 
     def test_the_files_are_ascii_and_every_text_is_whole(self, tmp_path: Path) -> None:
-        """ConvoKit reads them in the encoding of the machine that it is on."""
+        """ConvoKit reads files in the encoding of the machine."""
         write("convokit", MemoryRun([lesson(0, 0, ODD)]), tmp_path / "out")
         for path in (tmp_path / "out").glob("*.json*"):
             path.read_bytes().decode("ascii")
@@ -273,7 +273,7 @@ class TestConvokit:
 
 
 def caveat(word: str, **changes: Any) -> list[str]:
-    """The caveats of a job that have this word."""
+    """Return the caveats of a job that contain this word."""
     return [
         line for line in list_caveats({}, msgspec.structs.replace(job(), **changes), SPACE) if word in line
     ]

@@ -1,4 +1,4 @@
-"""The list of docs/exports.md is made of the formats themselves.
+"""The list of docs/exports.md is made from the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
@@ -28,7 +28,7 @@ SCENARIO = ", ".join(
 )
 
 
-# Layouts of other projects, whose columns their own pages and each export's card explain.
+# Layouts of other projects, whose columns are explained on their own pages and by each export's card.
 ELSEWHERE = (
     "cima",
     "convokit",
@@ -67,7 +67,7 @@ def test_the_page_has_what_the_formats_say() -> None:
 
 
 def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
-    """The versions of libraries that are installed there are those of its lock; the others were tried apart."""
+    """The cards state the versions that `make test-rl` installs; other libraries were tested separately."""
     lock = dict(
         line.split("==") for line in (ROOT / "requirements-rl.txt").read_text().splitlines() if "==" in line
     )

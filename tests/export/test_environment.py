@@ -1,4 +1,4 @@
-"""An export with the environment's own template has, in every prompt, what the environment would show."""
+"""An export with the environment's own template has in every prompt what the environment would show."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module", params=SPACES)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of self-play."""
+    """Return a finished run of self-play."""
     folder = tmp_path_factory.mktemp("environment")
     values: dict[str, Any] = {
         "name": "shown", "seed": 3, "conversations": 6, "protocol": "selfplay", "space": request.param,
@@ -63,7 +63,7 @@ def test_every_prompt_is_what_the_environment_shows(side: int, run: Path, tmp_pa
 
 
 def _shown(plan: Any, conversation: AcceptedConversation, role: str, turn: int) -> list[dict[str, str]]:
-    """What self-play asks a role with at its turn of that number."""
+    """Return the messages with which self-play asks a role for the turn of this number."""
     said = conversation.candidate.turns
     at = [place for place, one in enumerate(said) if one.role == role][turn]
     asked = plan.stage(conversation.scenario).messages(role, [PlayedTurn(one) for one in said[:at]])
@@ -96,7 +96,7 @@ def test_the_end_marker_is_kept_or_dropped(
     export(run, FORMATS["trl-sft"], tmp_path / "out", options)  # type: ignore[arg-type]
     ours, theirs = [row["messages"] for row in rows(tmp_path / "out")]
     assert ours[-1]["content"] == (f"Bye. {END_MARKER}" if kept else "Bye.")
-    assert theirs[-1]["content"] == "Bye."  # nobody shows the trained side the other's marker
+    assert theirs[-1]["content"] == "Bye."  # the trained side never sees the other side's marker
     assert json.dumps([message["content"] for message in ours[1 if template else 0 : -1]]).count("Bye") == 0
     card = (tmp_path / "out" / "README.md").read_text()
     assert ("its last message ends with `[end of conversation]`" in card) is kept

@@ -1,4 +1,4 @@
-"""The size of `Format`, and what is said of a name that belongs to one of its parts."""
+"""The size of `Format`, and the errors for a name that belongs to one of its parts."""
 
 from __future__ import annotations
 

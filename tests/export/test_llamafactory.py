@@ -1,8 +1,8 @@
-"""What LLaMA-Factory's loader asks of a data set, told anew from its source, holds for every row.
+"""Every row satisfies the rules of LLaMA-Factory's loader, restated here from its source.
 
-The rules are those of data/README.md, src/llamafactory/data/parser.py (what an entry of dataset_info.json means),
-converter.py (the sharegpt layout) and processor/pairwise.py and feedback.py (which examples are kept), as of
-0.9.6.dev0 (August 2026).
+The rules are those of data/README.md, src/llamafactory/data/parser.py (the meaning of an entry of
+dataset_info.json), converter.py (the sharegpt layout) and processor/pairwise.py and feedback.py (which
+examples are kept), as of 0.9.6.dev0 (August 2026).
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ def made(folder: Path, run: MemoryRun = RUN, opening: Opening | None = "user") -
 
 
 def read(folder: Path, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """An entry and its rows, as `dataset_dir` and `dataset` name them."""
+    """Return an entry and its rows, as `dataset_dir` and `dataset` name them."""
     entry = json.loads((folder / "dataset_info.json").read_text())[name]
     lines = (folder / entry["file_name"]).read_text(encoding="utf-8").splitlines()
     return entry, [json.loads(line) for line in lines]
 
 
 def kept(entry: dict[str, Any], row: dict[str, Any]) -> dict[str, Any] | None:
-    """The prompt, the answers and the system message that a row is read as; None for one that would be skipped."""
-    columns = entry["columns"]  # where any is named, none has a default
+    """Return the prompt, the answers and the system message of a row; None if it is skipped."""
+    columns = entry["columns"]  # if any is named, none has a default
     said = list(row[columns["messages"]])
     system = said.pop(0)["value"] if said and said[0]["from"] == "system" else ""
     alternates = all(one["from"] == ("human", "gpt")[place % 2] for place, one in enumerate(said))
@@ -140,7 +140,7 @@ def test_a_turn_is_good_or_bad(tmp_path: Path) -> None:
 
 
 def test_what_the_assistant_begins_is_left_out_once(tmp_path: Path) -> None:
-    """With a system message alone, a lesson that the teacher begins has no place here."""
+    """With a system message alone, a lesson that the teacher begins is left out once."""
     folder = made(tmp_path, opening="system")
     assert list(json.loads((folder / "dataset_info.json").read_text())) == ["kto_train", "preference_train"]
     card = (folder / "README.md").read_text()

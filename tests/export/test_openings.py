@@ -1,4 +1,4 @@
-"""Exports begin with what was said: an opening line that nobody said appears only where it is asked for."""
+"""Exports begin with the first turn: an opening line that no role said appears only on request."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_format_that_keeps_the_roles_trains_nobody(tmp_path: Path) -> None:
 
 
 class TestForum:
-    """The role that answers is trained, by the job's members and not by a role's name."""
+    """The role that answers is trained; the job's members decide it, not a role's name."""
 
     def make(self, folder: Path, *changes: str) -> Path:
         simulator = "backends={default: {type: simulator}}"

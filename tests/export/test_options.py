@@ -20,7 +20,7 @@ from tests.export.runs import FORMATS, options
 
 
 class Own(MaskOptions, frozen=True, kw_only=True):
-    """Masks, and what a plugin adds."""
+    """Options with masks, and a field that a plugin adds."""
 
     most: Annotated[int | None, option("The most.", metavar="N", ge=2, le=9)] = None
     names: Annotated[tuple[str, ...], option("Names.")] = ()
@@ -49,7 +49,7 @@ def test_what_follows_from_a_format_is_taken_without_more() -> None:
     assert read.of(PairSetOptions).min_turns_left == 2
     assert read.of(PairSetOptions).others == (Path("a/b"),)
     assert read.of(ChatOptions).train == "student"
-    assert read.of(TokenOptions) == TokenOptions()  # not taken: its defaults
+    assert read.of(TokenOptions) == TokenOptions()  # not passed: the defaults
     assert [*read.given] == ["train", "min_turns_left", "against", "actions"]
 
 

@@ -1,4 +1,4 @@
-"""What holds for the rows of any conversations."""
+"""Properties of the rows of any conversations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ chats = st.sampled_from(sorted(CHATS))
 
 @st.composite
 def runs(draw: st.DrawFn) -> MemoryRun:
-    """Scenarios with two or three conversations that share a beginning, and pairs of them."""
+    """Draw scenarios with two or three conversations that share a beginning, and pairs of them."""
     lessons, pairs = [], []
     for index in range(draw(st.integers(1, 3))):
         split = draw(st.sampled_from(["train", "test"]))
@@ -74,7 +74,7 @@ def _rows(name: str, run: MemoryRun, speaker: Chat, config: str = "default") -> 
 
 
 def _alternates(messages: list[dict[str, Any]]) -> bool:
-    """System first if at all, then user and assistant by turns, none empty."""
+    """Return whether a system message comes first if at all, then user and assistant in turn, none empty."""
     body = messages[1:] if messages[0]["role"] == "system" else messages
     return all(
         one["role"] != two["role"] and {one["role"], two["role"]} == {"user", "assistant"}
@@ -83,7 +83,7 @@ def _alternates(messages: list[dict[str, Any]]) -> bool:
 
 
 def _decoded(messages: list[dict[str, Any]], train: Role) -> list[tuple[str, str]]:
-    """Messages back to what was said: the role and the words, without the opening."""
+    """Return messages as (role, words), without the opening."""
     other: Role = "Student" if train == "Teacher" else "Teacher"
     names = {"assistant": train, "user": other}
     body = messages[1:] if messages[0]["role"] == "system" else messages
@@ -201,7 +201,7 @@ def test_whole_conversations(run: MemoryRun, how: tuple[Role, Opening]) -> None:
         assert bare == speaker.messages(source.candidate.turns, source.scenario)
         assert all(m["train"] == (m["role"] == "assistant") for m in row["messages"])
         distinct.add(f"{source.scenario.index} {bare}")
-    # every conversation is there, and none of a scenario twice
+    # every conversation is present, and no scenario has two
     assert len(distinct) == len(_rows("trl-sft", run, speaker))
     assert distinct == {
         f"{s.scenario.index} {speaker.messages(s.candidate.turns, s.scenario)}" for s in run.taught
@@ -232,7 +232,7 @@ any_turn = st.builds(Turn, st.sampled_from(ROLES), anything)
 any_talk = st.lists(any_turn, min_size=1, max_size=4).map(tuple)
 
 
-# Many talks an example: what takes long is that each file is synced.
+# Many conversations per example: most of the time goes to the sync of each file.
 @settings(max_examples=8, deadline=None)
 @given(
     st.lists(st.tuples(any_talk, st.sampled_from(["train", "test"])), min_size=1, max_size=12),
@@ -241,7 +241,7 @@ any_talk = st.lists(any_turn, min_size=1, max_size=4).map(tuple)
 def test_what_is_written_as_a_data_set_is_read_back_to_the_letter(
     talks: list[tuple[tuple[Turn, ...], str]], storage: str
 ) -> None:
-    """Whatever was said, through the files of every format that holds whole conversations as they are."""
+    """Every format of whole conversations returns the same texts when its files are read."""
     run = MemoryRun([lesson(index, 0, talk, split) for index, (talk, split) in enumerate(talks)])
     said = {one.candidate.id: (one.split, one.candidate.turns) for one in run.taught}
     with tempfile.TemporaryDirectory() as folder:

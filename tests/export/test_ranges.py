@@ -1,4 +1,4 @@
-"""Exports by several processes: the rows of one process, whatever the format."""
+"""Exports by several processes: the rows equal those of one process, in every format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.dose import dose
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 BY_RANGE = sorted(one.name for one in find_all("format") if one.layout.by_range)
-JOBS = {  # conversations, and what else to say of each job
+JOBS = {  # the number of conversations, and further keys of each job
     "quickstart": (17, {"replicates": 2, "arms": {"a": {}, "b": {"prompt": "education_dialogue_json"}}}),
     "tutoring": (5, {}),
     "incident_response": (5, {}),
@@ -41,7 +41,7 @@ JOBS = {  # conversations, and what else to say of each job
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A run with arms, pairs and a layer; one of exercises; one of machines."""
+    """Return a run with arms, pairs and a layer; one of exercises; one of machines."""
     above = tmp_path_factory.mktemp("runs")
     for name, (count, more) in JOBS.items():
         edgen.generate(
@@ -79,7 +79,7 @@ def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], proces
 
 
 def as_sent(item: Item) -> Item:
-    """A row as it is written: its scenario is in it by then."""
+    """Return a row as it is written, with its scenario."""
     return replace(item, scenario=None) if isinstance(item, Row) else item
 
 
@@ -100,7 +100,7 @@ def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], proc
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with pairs; in test-long of more scenarios than a range has."""
+    """Return a run with pairs; in test-long one with more scenarios than a range has."""
     folder = tmp_path_factory.mktemp("many") / "run"
     job = ROOT / "jobs" / "quickstart.yaml"
     edgen.generate(job, conversations=dose(30, 1100), replicates=2, output=folder, progress=False)

@@ -1,4 +1,4 @@
-"""Places where the trained side speaks, as formats for online methods have them."""
+"""Places where the trained side speaks, in formats for online methods."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_where_the_trained_side_only_ends_there_is_nothing_to_compare_with(name:
 
 
 def test_prompts_go_up_to_the_end_too() -> None:
-    """TRL's prompts need no reference."""
+    """Prompts may include the last turn: TRL's prompts need no reference."""
     keeping = make_chat(options("trl-sft", end_marker="keep", opening="user"), SPACE)
     rows = [item.value for item in FORMATS["trl-prompts"].rows(MemoryRun(taught=[ENDS_ALONE]), keeping)]  # type: ignore[union-attr]
     assert [(row["turn"], row["prompt"][-1]["content"]) for row in rows][1] == (1, "Two!")

@@ -1,4 +1,4 @@
-"""What each format makes of a few conversations, to the letter."""
+"""The rows of each format for a few conversations, exactly."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class TestCompletions:
 
     @staticmethod
     def _ranked(*strengths: float, index: int = 0) -> list[ComparedPair]:
-        """Each completion against each weaker one, as an oracle that never errs labels them."""
+        """Return each completion against each weaker one, as an oracle that never errs labels them."""
         said = [turns("T Hi.", "S Ok.", f"T word {n}.", "S Bye.") for n in range(len(strengths))]
         return [
             compared(index, said[a], said[b], numbers=(a, b), strengths=(strengths[a], strengths[b]))
@@ -452,7 +452,7 @@ class TestMtpo:
         assert _left_out("trl-dpo", run) == {"contradicted": 1}
 
     def test_a_contradicted_verdict_in_a_run_without_labels(self) -> None:
-        """There is one judge, or nobody knows which one made the strengths."""
+        """A contradicted verdict keeps its strengths only if the run has one judge."""
         alone = compared(0, GOOD, BAD, chosen=None, left_out="contradicted", p=0.7)
         both = Signals(probability=NO_LABELS, oracle=(oracle(0.3, judge="another"), oracle(0.9)))
         unknown = compared(1, GOOD, BAD, chosen=None, left_out="contradicted", signals=both)
@@ -486,7 +486,7 @@ class TestMtpo:
 
 
 class TestRepeats:
-    """Arms and branches can come out alike."""
+    """Arms and branches with identical texts."""
 
     @pytest.mark.parametrize("name", ["trl-sft", "verl", "sharegpt"])
     def test_the_same_conversation_of_a_scenario_is_there_once(self, name: str) -> None:
@@ -527,7 +527,7 @@ class TestOpening:
         own, others = (teacher, student) if train == "Teacher" else (student, teacher)
         assert all(secret in text for secret in own)
         assert not any(secret in text for secret in others)
-        # what the other side is made to say gives nobody away
+        # text that the other side was made to say reveals no secret
         assert not any(secret in messages[1]["content"] for secret in own + others)
 
     def test_follows_the_scenario(self) -> None:

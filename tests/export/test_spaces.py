@@ -132,7 +132,7 @@ def test_a_column_for_each_dimension_and_field_with_its_type() -> None:
 
 
 def load(format_: Format, folder: Path) -> list[dict[str, Any]]:
-    """The rows of all files, as a reader of the format finds them."""
+    """Return the rows of all files, as a reader of the format finds them."""
     import pyarrow.parquet
 
     rows: list[dict[str, Any]] = []
@@ -215,7 +215,7 @@ def test_what_trainers_take_has_the_scenario_beside_their_own_columns(name: str,
 
 @pytest.mark.parametrize("name", FOR_TRAINERS)
 def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
-    """A space whose dimensions are called as the columns of all formats, and as what TRL hands to reward functions."""
+    """Dimensions named like columns, or like arguments of TRL's reward functions, get other names."""
     own = {column for one in FOR_TRAINERS for columns in plain(one).values() for column in columns}
     handed = "prompts completions completion_ids trainer_state log_extra log_metric environments"
     read = "image images tools chat_template_kwargs margin text input_ids labels messages"
@@ -231,7 +231,7 @@ def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
 
 
 def plain(name: str) -> dict[str, list[str]]:
-    """A format's own columns by table."""
+    """Return a format's own columns by table."""
     tables = dataclasses.replace(FORMATS[name], layout=FormatLayout()).tables_of(SPACE)
     return {table.name: list(table.columns) for table in tables}
 

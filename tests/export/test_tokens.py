@@ -1,4 +1,7 @@
-"""What is said where rows cannot be tokenised. With a tokenizer they are in tests/rl/test_refuel_rows.py."""
+"""Errors for rows that cannot be tokenised.
+
+With a tokenizer they are in tests/rl/test_refuel_rows.py.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 class Words:
-    """A tokenizer of words whose template puts the role before each message; `merges` joins the prompt with the reply."""
+    """A tokenizer of words whose template puts the role before each message.
+
+    `merges` joins the prompt with the reply.
+    """
 
     def __init__(self, merges: bool = False) -> None:
         self.merges = merges

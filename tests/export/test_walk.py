@@ -1,6 +1,7 @@
-"""Every registered format over two runs: one prompt, and three roles with twelve dimensions; `check_files` over others, too.
+"""Every registered format over two runs: one prompt, and three roles with twelve dimensions.
 
-Each writes files that a reader of the format accepts, or says in one sentence why not.
+Each writes files that a reader of the format accepts, or prints in one sentence why not. Other tests use
+`check_files`, too.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _make(folder: Path, name: str, job: dict[str, Any], command: Command, *, pairs: bool) -> Path:
-    """The run of that name, made when it is first asked for."""
+    """Return the run of that name, made on first use."""
     run = folder / name
     if not run.exists():
         (folder / "space.yaml").write_text(yaml.safe_dump(SPACE, sort_keys=False))
@@ -130,7 +131,7 @@ def test_a_format_writes_what_its_readers_take_or_says_why_not(name: str, run: P
 
 
 def check_files(out: Path, format_: Format, counts: dict[str, dict[str, int]], space: Space) -> None:
-    """The files of an export are what the format's readers take, with as many rows as are told."""
+    """Check that the files of an export fit the format's readers, with as many rows as reported."""
     tables = {table.name: list(table.columns) for table in format_.tables_of(space)}
     head = yaml.safe_load((out / "README.md").read_text().split("---\n")[1])
     if not head.get("configs"):
@@ -168,14 +169,17 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _entries(path: Path) -> int:
-    """Dialogs by their ids, or a line each."""
+    """Return the number of entries: dialogs by their ids, or one per line."""
     text = path.read_text(encoding="utf-8")
     return len(json.loads(text)) if path.suffix == ".json" else len(text.splitlines())
 
 
 def _check_corpus(folder: Path, conversations: int) -> None:
-    """As ConvoKit reads a corpus: every speaker and conversation of an utterance is there, and every metadatum is of
-    the type that the index names or is empty."""
+    """Check a corpus as ConvoKit reads it.
+
+    Every speaker and conversation of an utterance exists, and every metadatum has the type that the index
+    names or is empty.
+    """
     speakers, talks, index = (
         json.loads((folder / f"{name}.json").read_text()) for name in ("speakers", "conversations", "index")
     )

@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all, and what is refused."""
+"""A folder that appears completely or not at all, and refused writes."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ class TestRefused:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
     def test_a_full_disk_leaves_nothing(self, tmp_path: Path) -> None:
         class Full(MemoryRun):
-            """Its reading finds the disk full."""
+            """A run whose reading finds the disk full."""
 
             def conversations(self) -> Any:
                 yield from super().conversations()

@@ -1,4 +1,4 @@
-"""The names that expressions have for one conversation."""
+"""Names in expressions for one conversation."""
 
 from __future__ import annotations
 

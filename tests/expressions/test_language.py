@@ -1,4 +1,4 @@
-"""The language of expressions: it says what Python says, and what it refuses it refuses in a sentence."""
+"""The language of expressions: results equal Python's, and refusals are one sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS: dict[str, Kind] = {
 
 
 class Names:
-    """The names above, looked up in a mapping; `loose` may be anything."""
+    """The names above, looked up in a mapping; with `loose`, any name."""
 
     def find(self, path: tuple[str, ...]) -> NamedTerm | None:
         name = ".".join(path)
@@ -80,7 +80,7 @@ _about = st.fixed_dictionaries(
 def test_an_expression_says_what_python_says_of_the_same_values(text: str, about: dict[str, Any]) -> None:
     theirs = {"lower": str.lower, "count": lambda several, one: several.count(one)}
     try:
-        expected = eval(text, {}, theirs | about)  # of what is made above
+        expected = eval(text, {}, theirs | about)  # of the values made above
     except ZeroDivisionError:
         return
     assert Expression(text, Names()).holds(about) is bool(expected)
@@ -109,12 +109,12 @@ def test_nothing_is_raised_but_an_errors_own_sentence(text: str, about: dict[str
     [
         ("probability >= .5", False),
         ("probability < .5", False),
-        ("not probability < .5", False),  # nobody knows
+        ("not probability < .5", False),  # unknown
         ("probability is None", True),
         ("probability < .5 or turns == 3", True),
         ("probability < .5 and turns == 4", False),
-        ("not (probability < .5 and turns == 4)", True),  # whatever the probability is
-        ("turns / (turns - 3) > 0", False),  # there is no such number
+        ("not (probability < .5 and turns == 4)", True),  # for any probability
+        ("turns / (turns - 3) > 0", False),  # no such number exists
         ("probability + 1 is None", True),
     ],
 )

@@ -1,5 +1,7 @@
-"""Data sets of every layout that are cut off, hold a bad record, repeat ids, mix layouts, or are large: a sentence with
-the place, and memory that does not grow with the file."""
+"""Data sets of every layout that are cut off, contain a bad record, repeat ids, mix layouts, or are large.
+
+The error is a sentence with the place, and memory does not grow with the file.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def _cima(number: int) -> Record:
 
 
 class Layout(NamedTuple):
-    """A layout: its reader, its record of a number, whether a file holds records by their ids, and in what."""
+    """A layout: its reader, its record of a number, and the form of its files."""
 
     reader: str
     record: Callable[[int], Record]
@@ -137,7 +139,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def read(path: Path) -> tuple[int, dict[str, int]]:
-    """Return how many conversations are read as `compare` and `stats` read them, and the others by reason."""
+    """Return how many conversations `compare` and `stats` read, and the number of other records by reason."""
     (data,) = open_data_sets([path])
     return sum(1 for _ in data.samples()), dict(data.unread)
 
@@ -208,7 +210,7 @@ def test_repeated_ids_are_remarked_on_by_what_measures(layout: Layout, tmp_path:
         "1 record has the id of an earlier one, and it counts as it stands; the first is record 59"
     )
     twice = told(layout.file(lines), layout.file(lines[3:9]))
-    # Names that a file gives its records need not differ from those of another one.
+    # Names of records must be unique within a file only.
     assert (twice is None) is layout.by_id
     assert twice is None or "6 records have" in twice
 
@@ -253,5 +255,5 @@ def test_memory_does_not_grow_with_the_file(layout: Layout, tmp_path: Path) -> N
         return used
 
     for use in (lambda path: validate([path]), read):
-        use(write(tmp_path / "data.json", layout.file(layout.lines(range(1, 9)))))  # what is loaded once
+        use(write(tmp_path / "data.json", layout.file(layout.lines(range(1, 9)))))  # data loaded once
         assert peak(use, 4_000) < peak(use, 500) + 2_000_000

@@ -1,4 +1,4 @@
-"""The examples of the layout of any roles and dimensions: each is judged as its file says."""
+"""The examples of the layout with any roles and dimensions: each result is the one that its file states."""
 
 from __future__ import annotations
 

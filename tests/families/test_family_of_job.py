@@ -1,4 +1,4 @@
-"""The family that a job names gives templates, the judged role and words, also where only the space is known."""
+"""The family of a job provides templates, the judged role and words, also from the space alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A family that names what its spaces have fits those alone."""
+"""A family with requirements on its space fits only such spaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROLES = tuple(role.name for role in SPACE.roles)
 
 
 class Lessons(FamilyBySpace):
-    """A family that records nothing."""
+    """A family without records."""
 
     name = "lessons"
     schema = "dialogue"

@@ -1,4 +1,4 @@
-"""Readers of data sets are found by their entry points alone; what none knows is one sentence."""
+"""Readers of data sets are found by their entry points; an unknown layout is a one-sentence error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Letters(ReportWords, DataSetReader):
     unit = "letter"
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether it is a letter."""
+        """Return whether the record is a letter."""
         return isinstance(record, dict) and "letter" in record
 
     def read_file(self, record: Any) -> FiledRecord:

@@ -1,4 +1,4 @@
-"""Pieces of a job, merged, are the run that was never divided; and nothing of them is lost."""
+"""Pieces of a job, merged, equal the undivided run; nothing is lost."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def job(folder: Path, **changes: Any) -> Path:
 
 
 def finished(run: Path) -> dict[str, str]:
-    """The finished files of a run and of its arms, by their paths, as digests."""
+    """Return the digests of the finished files of a run and of its arms, by their paths."""
     found = [
         *run.rglob("shards/*"),
         *run.rglob("rejected.jsonl"),
@@ -71,7 +71,7 @@ def finished(run: Path) -> dict[str, str]:
 
 
 def state_of(run: Path) -> dict[str, tuple[str, int]]:
-    """Every file of a folder: its digest and when it was changed."""
+    """Return every file of a folder with its digest and the time of its last change."""
     return {
         str(path): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns)
         for path in sorted(run.rglob("*"))
@@ -105,7 +105,7 @@ class TestTheUndividedRun:
     @pytest.mark.long
     @pytest.mark.parametrize("kind", dose(["oneshot", "arms"], [*JOBS]))
     def test_to_the_byte(self, command: Command, tmp_path: Path, kind: str) -> None:
-        """However it was cut, however the pieces overlap, and whichever comes first."""
+        """The merged bytes are the same for any division, any overlap of the pieces, and any order."""
         path = job(tmp_path, **JOBS[kind])
         whole = command("generate", path, "-o", tmp_path / "whole", "--json")
         assert whole.code in (0, 3), whole.err
@@ -137,7 +137,7 @@ class TestTheUndividedRun:
         assert finished(tmp_path / "all") == finished(tmp_path / "whole")
 
     def test_limits_and_batches_differ(self, command: Command, tmp_path: Path) -> None:
-        """What shapes neither answers nor files may: the files are the same."""
+        """Settings that shape neither answers nor files may differ: the files are the same."""
         path = job(tmp_path)
         command("generate", path, "-o", tmp_path / "whole")
         for name, more in (("a", ("--range", "0:20")), ("b", ("--range", "20:42"))):
@@ -201,7 +201,7 @@ class TestTheUndividedRun:
 
     @pytest.mark.crash
     def test_a_run_that_was_killed_and_one_that_was_not(self, command: Command, tmp_path: Path) -> None:
-        """What only the log of a ledger holds counts, and the log is left as it is."""
+        """Rows that only the log of a ledger holds count, and the log is left as it is."""
         path = job(tmp_path, backends={"default": {**FAULTY, "latency_ms": 30}}, limits={"in_flight": 2})
         command("generate", path, "-o", tmp_path / "whole", "--set", "limits.in_flight=64")
         killed = tmp_path / "killed"
@@ -219,7 +219,7 @@ class TestTheUndividedRun:
 
 
 async def _kill_after(outcomes: int, run: Path, job: Path) -> None:
-    """Begin a run, and kill it when it has so many outcomes."""
+    """Begin a run, and kill it at this many outcomes."""
     process = await fork_server.start("generate", job, "-o", run)
     async with asyncio.timeout(120):
         while _outcomes(run) < outcomes:
@@ -285,7 +285,7 @@ class TestNothingIsDropped:
         assert [(line["kind"], line["run"], line["scenario"]) for line in dropped] == [
             ("outcome", str(other), 25), ("reply", str(other), 25)]  # fmt: skip
         assert dropped[0]["record"]["conversation"][0]["text"] == dropped[1]["text"] == "Otherwise."
-        # What was paid twice is still counted against a budget.
+        # A call that was paid twice still counts twice against a budget.
         paid = "SELECT SUM(charged_tokens) FROM replies"
         lost = rows(tmp_path / "run", "SELECT SUM(lost_tokens) FROM sessions")[0][0]
         total = rows(tmp_path / "run", paid)[0][0] + lost
@@ -310,7 +310,7 @@ class TestNothingIsDropped:
     def test_branches_are_those_of_the_conversation_that_is_kept(
         self, command: Command, tmp_path: Path
     ) -> None:
-        """Where replicate 0 reads otherwise, the other run's replicates are not those of this one."""
+        """Only the kept run's replicates are used where the two runs differ in replicate 0."""
         path = job(tmp_path, **PLAYING, conversations=4)
         one, other = (tmp_path / "one", tmp_path / "other")
         for run in (one, other):

@@ -1,4 +1,4 @@
-"""Which files a job may have read: by a table of names, links, projects, and what a person typed."""
+"""Files that a job may read: by a table of names, links, projects, and paths that a person typed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOB = {
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A project with a job two folders down, beside things that are none of its."""
+    """Return a project with a job two folders down, next to files outside the project."""
     folder = tmp_path / "project" / "jobs" / "night"
     folder.mkdir(parents=True)
     (tmp_path / "project" / "pyproject.toml").touch()

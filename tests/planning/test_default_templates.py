@@ -1,4 +1,4 @@
-"""A space with its own roles needs no template: each role is told what it sees, and nothing else."""
+"""A space with its own roles needs no template: each role's prompt has only the facts that it sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare name means the shipped file: whoever has one of that name is told so, and how to mean their own."""
+"""A bare name means the shipped file; if a local file has the same name, a note explains how to name it."""
 
 from __future__ import annotations
 

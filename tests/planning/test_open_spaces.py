@@ -1,4 +1,4 @@
-"""Jobs with spaces of one's own: what is said before anything is asked."""
+"""Jobs with custom spaces: the errors and notes before any request."""
 
 from __future__ import annotations
 

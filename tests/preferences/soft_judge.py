@@ -1,6 +1,7 @@
-"""A judge behind a Chat Completions server that gives a reason before its verdict, and tells how sure it is of it.
+"""A Chat Completions server of a judge: a reason, then the verdict with its log probabilities.
 
-How sure it is hangs on the two texts alone, but for a share `slot` by which it favours what is shown first.
+Its probability depends on the two texts alone, apart from a share `slot` by which it favours the text shown
+first.
 """
 
 from __future__ import annotations
@@ -21,13 +22,17 @@ FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs",
 
 
 class SoftJudge:
-    """`mode`: it tells log probabilities, takes the wish and tells none, or refuses it. `asked` counts requests by their
-    seed; after `hold_after` of them the others wait until it is None."""
+    """The server's judge.
+
+    `mode`: it returns log probabilities, accepts the request for them and returns none, or refuses the
+    request. `asked` counts requests by their seed; after `hold_after` of them the others wait until it is
+    None.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.mode: Literal["tells", "silent", "refuses"] = "tells"
-        self.refusal = 400  # 403 of OpenAI's models that think
+        self.refusal = 400  # the 403 of OpenAI's reasoning models
         self.slot = 0.1
         self.asked: Counter[int] = Counter()
         self.hold_after: int | None = None
@@ -35,7 +40,7 @@ class SoftJudge:
         self.released = threading.Event()
 
     def says(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Status and answer to a request."""
+        """Return status and answer to a request."""
         self.asked[body.get("seed", -1)] += 1
         if self.hold_after is not None and self.asked.total() > self.hold_after:
             self.held.set()
@@ -61,7 +66,7 @@ class SoftJudge:
         return {"choices": [{"message": message, "logprobs": told, "finish_reason": "stop"}], "model": "soft"}
 
     def first_is_better(self, messages: list[Message]) -> float:
-        """How probable it finds that the first text is the better one."""
+        """Return the probability at which it prefers the first text."""
         shown = judge.read(messages)
         if shown is None:
             return 0.5
@@ -69,14 +74,14 @@ class SoftJudge:
 
 
 def planted(first: str, second: str) -> float:
-    """In [0.1, 0.9]; of the two the other way round, what is left of 1."""
+    """Return a probability in [0.1, 0.9]; for the two in the other order, the complement to 1."""
     one, two = (blake2b(text.encode(), digest_size=4).digest() for text in (first, second))
     return 0.5 + 0.4 * (int.from_bytes(one, "big") - int.from_bytes(two, "big")) / 2**32
 
 
 @contextlib.contextmanager
 def serving() -> Iterator[SoftJudge]:
-    """The judge, on a free port of this machine."""
+    """Run the judge on a free port of this machine."""
     with serving_json(lambda _, body: soft.says(body)) as url:
         soft = SoftJudge(f"{url}/v1")
         try:

@@ -1,4 +1,4 @@
-"""The bias report: planted biases are found, intervals cover, and where there is no data it says so."""
+"""The bias report: planted biases are found, intervals cover, and missing data is reported."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ Words = dict[str, tuple[int, int]]
 def judged(
     seed: int, *, count: int = PAIRS, per_scenario: int = 1, says: bool = True
 ) -> tuple[list[Pair], Words, list[str]]:
-    """Pairs judged by one who takes the first slot with chance FIRST, the longer with LONGER, else the better. `says`: so do the
-    conversations' own probabilities, at random."""
+    """Return pairs with planted biases.
+
+    The judge takes the first slot with chance FIRST, the longer text with LONGER, else the better one.
+    `says`: the conversations have probabilities of their own, at random.
+    """
     rng = np.random.default_rng(seed)
     pairs: list[Pair] = []
     words: Words = {}
@@ -129,14 +132,14 @@ def test_each_judge_is_measured_in_the_words_that_it_was_shown() -> None:
     for i in range(300):
         whole = (int(rng.integers(300, 900)), int(rng.integers(300, 900)))
         part = (int(rng.integers(20, 90)), int(rng.integers(20, 90)))
-        # each takes what is longer of what it sees
+        # each judge takes the longer of the texts that it sees
         one, other = ("a" if x >= y else "b" for x, y in (whole, part))
         signals = oracle(one, one), oracle(other, other, OTHER_JUDGE, "response")
         rows.append((pair(0, 1, *signals, scenario=i), {"conversation": whole, "response": part}))
     judges = {judge["compare"]: judge["length"] for judge in make_bias_report(rows)["judges"]}
     assert set(judges) == {"conversation", "response"}
     assert all(length["longer"]["value"] == 1 for length in judges.values())
-    # 100 words are as good as all of a response, and a part of a conversation
+    # 100 words weigh the same for a whole response and for a part of a conversation
     assert judges["response"]["slope"]["value"] > judges["conversation"]["slope"]["value"] > 0
 
     counts: list[dict[Compare, tuple[int, int]]] = [{"conversation": w["conversation"]} for _, w in rows]
@@ -147,7 +150,10 @@ def test_each_judge_is_measured_in_the_words_that_it_was_shown() -> None:
 
 
 def confounded(rng: np.random.Generator, count: int, slope: float) -> tuple[list[Pair], Words]:
-    """A judge who weighs quality, and length by `slope` logits for 100 words, where longer ones are better."""
+    """Return pairs by a judge who weighs quality, and length by `slope` logits for 100 words.
+
+    Longer texts are the better ones.
+    """
     pairs, words = [], {}
     for i in range(count):
         said = tuple(float(x) for x in rng.random(2))
@@ -167,7 +173,7 @@ def test_the_adjusted_slope_is_the_one_beside_quality(slope: float) -> None:
         (judge,) = report_on(*confounded(rng, 300, slope))["judges"]
         length = judge["length"]
         covered += within(length["slope_adjusted"], slope)
-        assert length["slope"]["low"] > slope + 0.3  # which takes quality for length
+        assert length["slope"]["low"] > slope + 0.3  # which mistakes quality for length
         assert length["slope_adjusted"]["n"] == length["slope"]["n"] == 300
     assert covered >= 36
 
@@ -199,7 +205,7 @@ def test_an_honest_judge_has_no_bias() -> None:
     (judge,) = report["judges"]
     assert judge["position"]["flips"]["value"] == 0
     assert judge["position"]["points"]["value"] == 0
-    # certain to what flips there can be, not to what a coin would give
+    # certain up to the possible flips, not up to those of a coin
     assert judge["position"]["points"]["high"] == pytest.approx(
         100 * judge["position"]["flips"]["high"], abs=1e-3
     )
@@ -357,7 +363,10 @@ def test_a_mean_and_its_scale() -> None:
 
 
 def central(t: float, freedom: int) -> float:
-    """The probability that Student's t is within -t and t, in closed form (Abramowitz and Stegun, 26.7.3-4)."""
+    """Return the probability that Student's t is within -t and t.
+
+    In closed form (Abramowitz and Stegun, 26.7.3-4).
+    """
     angle = math.atan(t / math.sqrt(freedom))
     term = 1.0 if freedom % 2 == 0 else math.cos(angle)
     total = term if freedom > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Which pairs of a scenario are looked at."""
+"""The choice of a scenario's pairs to judge."""
 
 from __future__ import annotations
 

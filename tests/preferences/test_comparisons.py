@@ -1,4 +1,4 @@
-"""Judging at size: killed and resumed, within its memory, the equation true at every stop."""
+"""Judging at scale: killed and resumed, within its memory, the equation true at every stop."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.execution.service import ROOT, Service, edgen, end, job_text, serve, 
 
 pytestmark = pytest.mark.integration
 
-# Bytes for 1,530 pairs beyond those for a few: 16 kB a pair. What the start takes depends on the machine.
+# Bytes for 1,530 pairs beyond those for a few: 16 kB a pair. The memory of the start depends on the machine.
 MEMORY = 24 * 2**20
 SIMULATED = {"backends": {"default": {"type": "simulator"}}}
 
 
 def judged(folder: Path) -> int:
-    """How many verdicts the judge's ledger holds."""
+    """Return the number of verdicts in the judge's ledger."""
     count = 0
     for path in (folder / "pairs" / "judged").glob("*.db"):
         with sqlite3.connect(path) as ledger:
@@ -37,7 +37,7 @@ def judged(folder: Path) -> int:
 
 
 async def measured(*arguments: str | Path) -> tuple[int, str, int]:
-    """Exit code, stdout and peak memory in bytes of an edgen process."""
+    """Return exit code, stdout and peak memory in bytes of an edgen process."""
     code = "import resource,subprocess,sys; r=subprocess.run(sys.argv[1:],stdout=subprocess.PIPE); sys.stdout.buffer.write(r.stdout); sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(r.returncode)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, sys.executable, "-m", "edgen", *map(str, arguments),
@@ -172,7 +172,7 @@ async def test_nobody_reads_or_judges_a_run_that_is_being_made(tmp_path: Path) -
 
 
 async def test_a_scenario_that_is_never_taken_stops_no_branches(tmp_path: Path) -> None:
-    """One call that fails is one failure, however many replicates wait for it."""
+    """One call that fails is one failure, for any number of replicates that wait for it."""
     import msgspec
     from aiohttp import web
 

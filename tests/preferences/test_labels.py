@@ -1,4 +1,4 @@
-"""Every pair ends with a label that its source's own word carries, or with the reason why it has none."""
+"""Every pair ends with a label that its source supports, or with the reason why it has none."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_margins_mean_the_same_however_many_candidates_there_are() -> None:
     )
     assert two[0].label is not None
     assert three[0].label is not None
-    # the tie with a third tells nothing of the first two but through the prior
+    # the tie with a third says nothing about the first two except through the prior
     assert two[0].label.margin == pytest.approx(0.8574, abs=1e-4)
     assert three[0].label.margin == pytest.approx(two[0].label.margin, abs=0.03)
 
@@ -139,13 +139,13 @@ def test_a_tournament_gives_strengths_and_margins() -> None:
 
 
 def test_a_verdict_against_the_strengths_is_no_label() -> None:
-    # 3 loses to everybody else and beats 0, which beats everybody else
+    # 3 loses to everyone else and beats 0, which beats everyone else
     pairs = [
         pair(0, 1, oracle("a", "a")), pair(0, 2, oracle("a", "a")), pair(1, 3, oracle("a", "a")),
         pair(2, 3, oracle("a", "a")), pair(0, 3, oracle("b", "b")), pair(0, 4, oracle("a", "a")), pair(3, 4, oracle("b", "b")),
     ]  # fmt: skip
     assert ends(label_scenario(pairs, LabelRules(by="oracle")))[4] == "contradicted"
-    assert ends([one(pairs[4], "oracle")]) == ["b"]  # by itself it stands
+    assert ends([one(pairs[4], "oracle")]) == ["b"]  # it stands alone
 
 
 def test_a_circle_of_wins_gives_no_label() -> None:
@@ -157,7 +157,7 @@ def test_a_tie_counts_half_and_is_never_a_label() -> None:
     pairs = [pair(0, 1, oracle("a", "a")), pair(1, 2, oracle("a", "a")), pair(0, 2, oracle("a", "b"))]
     labelled = label_scenario([*pairs[:2], pair(0, 2, oracle("aa", "bb"))], LabelRules(by="oracle"))
     assert ends(labelled) == ends(label_scenario(pairs, LabelRules(by="oracle"))) == ["a", "a", "tie"]
-    # however the votes are spread: one order favours neither, so neither does the pair
+    # for any spread of the votes: one order favours neither, so neither does the pair
     soft = label_scenario([*pairs[:2], pair(0, 2, oracle("aa", "ab"))], LabelRules(by="oracle"))
     assert soft[2].left_out == "tie"
     assert soft[2].a.strength == labelled[2].a.strength
@@ -176,7 +176,7 @@ def test_what_was_not_read_says_nothing_and_strengths_alone_label_nothing() -> N
     assert ends(labelled) == ["a", "a", "abstained", "not_judged"]
     assert labelled[2].a.strength is not None
     assert labelled[3].b.strength is None
-    # what abstained weighs nothing: the others are as strong as without it
+    # an abstention has no weight: the others are as strong as without it
     assert (
         label_scenario([pairs[0], pairs[2]], LabelRules(by="oracle"))[0]
         == label_scenario([pairs[0]], LabelRules(by="oracle"))[0]

@@ -1,4 +1,4 @@
-"""What is said of a judge's log probabilities, on pairs whose truth is planted."""
+"""The report on a judge's log probabilities, on pairs whose truth is planted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def logit(p: float) -> float:
 def told(
     p: float, *, temper: float = 1.0, slot: float = 0.0, votes: int = 1, rng: Random | None = None
 ) -> OracleSignal:
-    """What a judge says who finds it that side a is better with probability p, shown first or second. `temper`
-    multiplies its logits, `slot` is added to those of what is shown first. It says what is likelier, or draws."""
+    """Return the signal of a judge who prefers side a with probability p, shown first or second.
+
+    `temper` multiplies its logits, `slot` is added to those of the text shown first. It answers the likelier
+    side, or draws.
+    """
     verdicts = []
     orders: tuple[tuple[Order, float], ...] = (("ab", slot), ("ba", -slot))
     for vote in range(votes):
@@ -37,7 +40,7 @@ def told(
 
 
 def planted(count: int = 600, **how: Any) -> list[tuple[Pair, dict[Any, Any]]]:
-    """Pairs of which side a is the one that was understood in a share p, and a judge who knows p."""
+    """Return pairs of which side a was understood in a share p, and a judge who knows p."""
     rng = Random(5)
     made = []
     for scenario in range(count):

@@ -1,4 +1,4 @@
-"""The schema of pairs.jsonl: what is written satisfies it, and each of its rules refuses something."""
+"""The schema of pairs.jsonl: written pairs satisfy it, and each of its rules refuses something."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAY_BE_MISSING = {
     "Oracle's signal": {"logprobs"},
     "Verdict": {"logprob_p", "logprob_gap", "logprob_bounds"},
     "Log probabilities' signal": {"bounds"},
-}  # there only where there is something to tell
+}  # present only if they have a value
 # Keywords under which other schemas stand.
 APPLICATORS = {"properties", "items", "$defs"}
 
@@ -84,7 +84,7 @@ def test_invalid(path: Path) -> None:
     ]
     for expected in example["expect"]:
         assert expected in found
-    # a label that is wrong in itself is no label to oneOf either way; nothing else may be found
+    # oneOf accepts no alternative for a label that is invalid in itself; no other error may be found
     assert all(error in example["expect"] or error["keyword"] == "oneOf" for error in found)
     assert not QUICK.is_valid(example["record"])
 

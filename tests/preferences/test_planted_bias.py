@@ -1,4 +1,4 @@
-"""A judge whose biases are known, through the whole program: what the report finds, and what labels are worth."""
+"""A judge with known biases, through the whole program: the report's findings, and the labels' worth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JUDGE = {"type": "simulator", "faults": f"judge_first={FIRST},judge_longer={LONG
 
 
 def better(compared: ComparedPair) -> str:
-    """Which side is truly the better one: what a judge without faults would say."""
+    """Return the truly better side: the answer of a judge without faults."""
     a, b = (rate_quality(transcript_of(candidate.turns)) for candidate in (compared.a, compared.b))
     return "a" if a > b else "b"
 
@@ -54,7 +54,7 @@ async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_rig
     position, length = judge["position"], judge["length"]
     assert position["points"]["low"] <= 100 * FIRST <= position["points"]["high"]
     assert position["points"]["low"] > 0, "and tells it from none"
-    # Beside the bias, the longer one wins where it is the better one.
+    # Apart from the bias, the longer one wins where it is the better one.
     apart = [line for line in lines if words(line)[0] != words(line)[1]]
     longer_better = sum((words(line)[0] > words(line)[1]) == (better(line) == "a") for line in apart) / len(
         apart

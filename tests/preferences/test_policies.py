@@ -1,4 +1,4 @@
-"""The policy matrix: the mean preference of a judge for the row's conversations, both ways and in both orders."""
+"""The policy matrix: a judge's mean preference for the row's conversations, in both orders."""
 
 from __future__ import annotations
 

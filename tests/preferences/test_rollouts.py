@@ -1,4 +1,4 @@
-"""What rollouts come to: means with their standard errors, and labels that rest on them."""
+"""Results of rollouts: means with their standard errors, and labels that rest on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RULES = {by: LabelRules(by=by, rollouts=True) for by in ("oracle", "probability"
 
 
 def resting(found: RolloutSignal, a: int = 0, b: int = 1, prefix: int = 4, **more: Any) -> Pair:
-    """A pair that says this, and whole conversations that say the opposite."""
+    """Return a pair whose rollouts favour one side, and whose whole conversations favour the other."""
     made = pair(a, b, oracle("b", "b"), said=(0.1, 0.9), **more)
     signals = msgspec.structs.replace(made.signals, rollouts=(found,))
     return msgspec.structs.replace(made, signals=signals, prefix_turns=prefix)

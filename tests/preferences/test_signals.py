@@ -19,7 +19,7 @@ KNOWN = {"x-0": 0, "x-1": 0, "x-2": 0, "y-0": 1}
 
 
 def oracle(ab: str, ba: str) -> OracleSignal:
-    """Verdicts from their letters: a, b, or ? for one that could not be read."""
+    """Return verdicts from their letters: a, b, or ? for an unreadable one."""
     orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
     return make_oracle_signal("0" * 16, "m", "conversation", [
         Verdict(order=order, vote=i, choice=None if c == "?" else ("a" if c == "a" else "b"))
@@ -37,7 +37,7 @@ def oracle(ab: str, ba: str) -> OracleSignal:
         ("aab", "aaa", 5 / 6, False, False),
         ("ab", "aa", 0.75, True, False),  # one order favours neither
         ("ab", "ab", 0.5, True, False),
-        ("aaa?", "aab", 5 / 6, False, False),  # what was not read is no vote
+        ("aaa?", "aab", 5 / 6, False, False),  # an unreadable answer is no vote
         ("aab", "bba", 0.5, True, False),
         ("?", "a", None, False, True),
         ("a", "??", None, False, True),

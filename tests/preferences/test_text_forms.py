@@ -1,4 +1,4 @@
-"""A search that tries only the forms that can match finds what trying all of them would find."""
+"""A search that tries only the forms that can match finds the same as trying all of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def every_form() -> list[Forms]:
 
 @functools.cache
 def matching() -> list[tuple[str, re.Pattern[str], st.SearchStrategy[str]]]:
-    """Every form with texts that it matches, made once: that takes longer than an example."""
+    """Return every form with texts that it matches, made once: that takes longer than an example."""
     return [(name, form, st.from_regex(form)) for forms in every_form() for name, _, form in forms._forms]
 
 
@@ -45,7 +45,7 @@ TEXTS = [
 @pytest.mark.long
 @pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
 def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
-    """In the case that it has and in others, with the Turkish letters that any case takes for an i."""
+    """The form is chosen in any letter case, with the Turkish letters that case folding maps to i."""
     searched = forms()
     for text in TEXTS[:: dose(4, 1)]:
         for one in (text, text.upper(), text.title(), text.replace("i", "İ"), text.replace("I", "ı")):

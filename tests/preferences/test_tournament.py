@@ -1,4 +1,4 @@
-"""Which candidates meet."""
+"""The pairs of candidates that a tournament compares."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_two_matches_a_candidate_where_no_number_is_wanted() -> None:
 
 
 def test_seed_and_scenario_count() -> None:
-    # a change here asks a judge about other pairs of an old run
+    # a change here makes a judge compare other pairs of an old run
     assert draw_matches(range(6), 5, 7, 0) == GOLDEN
     assert len({tuple(draw_matches(range(6), 5, 7, scenario)) for scenario in range(50)}) > 30
     assert len({tuple(draw_matches(range(6), 5, seed, 0)) for seed in range(50)}) > 30

@@ -1,4 +1,4 @@
-"""Answer forms of a judge, and what holds for any reply."""
+"""Answer forms of a judge, and properties of the reading of any reply."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _REFERRED = re.compile(r"\b(?i:former|latter)\b")
 
 
 def exchanged(text: str) -> str:
-    """The same reply about the two in the other order.
+    """Return the same reply about the two in the other order.
 
-    What `the latter` is goes with the order in which a text names the two, so it stays where one does.
+    `the latter` refers to the order in which a text names the two, so it stays where a text does.
     """
     turned = _EXCHANGED.sub(lambda match: _OPPOSITES[match.group().lower()], text)
     if re.search(r"\d", text):

@@ -1,4 +1,4 @@
-"""Judges that answer in prose: what counts as said, and what must never be read as a verdict."""
+"""Judges that answer in prose: texts that count as a verdict, and texts that must never be read as one."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ NONE = [
     "The first interaction is better, the second is best.", "Teacher: 1 or 2?\nStudent: I choose 1.",
     "Student: Interaction 1 is better.", "Interaction 1 is better.\n\nInteraction 2 is better.\n\n1",
 ]  # fmt: skip
-# Clear to a person, and told in too many ways to be read: asked again, and never read as the other one.
+# Clear to a person, but phrased in too many ways to be read: retried, and never read as the other verdict.
 UNREAD_ONE = [
     "Interaction 2 is worse than Interaction 1.", "Interaktion 1 ist besser.",
     "If I had to pick, I'd say Interaction 1, but it is close.", "1 > 2", "It's a close call, but 1.",
@@ -303,7 +303,7 @@ def test_exchanging_the_sides_exchanges_the_verdict(text: str) -> None:
     assert after == (None if before is None else 3 - before)
 
 
-# Each says something good of a side, and not that it is the better one.
+# Each praises a side without calling it the better one.
 PRAISE = [
     "has better pacing", "makes better use of examples", "provides a better explanation", "offers stronger examples", "shows more warmth",
     "demonstrates a stronger command of the subject", "is better organised", "is better explained", "is better known", "is better paced", "is best described as a lecture",
@@ -330,7 +330,7 @@ STATEMENTS = [
     "Interaction {} is better.", "Interaction {} is clearly the better one.", "Response {} is the best choice overall.", "I would choose Interaction {}.", "I prefer interaction {}.",
     "Interaction {} is better because the teacher asks.", "The better interaction is Interaction {}.", "My choice is Interaction {}.",
 ]  # fmt: skip
-# Somebody else says it, or nobody does.
+# Another person says it, or no one does.
 FRAMES = [
     "Some say that {}", "It would be wrong to say that {}", "I doubt that {}", "One might think that {}", "If length counted, {}", "For clarity, {}", "In terms of warmth, {}", "At first glance, {}",
     "On the surface, {}", "The student says: {}", 'The student says "I see. {}"', "Many graders would say {}", "Perhaps {}", "Not that {}", "Clarity:\n{}", "Clarity\n\n{}", "Student: {}", "Is it so that {}",

@@ -1,4 +1,4 @@
-"""Pairs for tests: built by hand, and random ones that a run could hold."""
+"""Pairs for tests: built by hand, and random ones that a run could contain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_JUDGE = "fedcba9876543210"
 
 
 def oracle(ab: str, ba: str, judge: str = JUDGE, compare: Compare = "conversation") -> OracleSignal:
-    """An oracle's signal from the letters of its verdicts: a, b, or ? for one that could not be read."""
+    """Return an oracle's signal from the letters of its verdicts: a, b, or ? for an unreadable one."""
     orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
     names: dict[str, SideName] = {"a": "a", "b": "b"}
     verdicts = [
@@ -44,7 +44,7 @@ def oracle(ab: str, ba: str, judge: str = JUDGE, compare: Compare = "conversatio
 
 
 def votes(text: str) -> HumanSignal | None:
-    """People's signal from letters: a, b or t for a tie."""
+    """Return people's signal from letters: a, b or t for a tie."""
     choice: dict[str, Any] = {"a": "a", "b": "b", "t": "tie"}
     return make_human_signal([HumanVote(rater=str(i), choice=choice[c]) for i, c in enumerate(text)])
 
@@ -59,7 +59,7 @@ def pair(
     left_out: str | None = None,
     directed: JudgeDirected | UnsetType = UNSET,
 ) -> Pair:
-    """A pair of two replicates, without a label."""
+    """Return a pair of two replicates, without a label."""
     return Pair(
         id=f"x-{scenario:06d}-r{a}-r{b}",
         scenario=scenario,
@@ -180,7 +180,7 @@ def _marks(*marks: str) -> st.SearchStrategy[model.MarkSignal]:
 
 @st.composite
 def pairs(draw: st.DrawFn) -> Pair:
-    """Any pair, ready to be written."""
+    """Draw any pair, ready to be written."""
     return Pair(
         id=draw(_text),
         scenario=draw(_count),

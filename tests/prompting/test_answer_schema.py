@@ -1,4 +1,4 @@
-"""The JSON Schema beside a template: what is read, what is refused, and what it does to the template's digest."""
+"""The JSON Schema next to a template: accepted and refused schemas, and its part in the template's digest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = {"type": "object", "properties": {"said": {"type": "string"}}, "require
 
 
 def template(folder: Path, schema: Any = None, *, raw: str | None = None) -> Path:
-    """A template and, beside it, a schema."""
+    """Write a template and its schema next to it; return the template's path."""
     path = folder / "mine.j2"
     path.write_text("About {{ topic }}")
     if schema is not None or raw is not None:

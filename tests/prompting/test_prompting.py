@@ -1,4 +1,4 @@
-"""Prompt templates: what they render to, what is refused, and that no template runs away."""
+"""Prompt templates: their renderings, their errors, and bounds on every template."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def render(tmp_path: Path, text: str, **more: Any) -> str:
 
 
 def refusal(tmp_path: Path, text: str, **more: Any) -> str:
-    """What a person is told about a template that cannot be loaded, or not rendered."""
+    """Return the error message for a template that cannot be loaded or rendered."""
     with pytest.raises(TemplateError) as caught:
         render(tmp_path, text, **more)
     message = str(caught.value)
@@ -165,7 +165,7 @@ class TestRendering:
     def test_a_render_takes_microseconds(self) -> None:
         template = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
         values = scenario_variables(SCENARIO)
-        # 500 µs each; compiling again for each would take over 1,700
+        # 500 µs each; compiling each time would take over 1,700
         assert takes_under(10e-3, lambda: [template.messages(values) for _ in range(20)])
 
 

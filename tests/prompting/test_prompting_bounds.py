@@ -1,4 +1,4 @@
-"""A template from anybody costs little to refuse and little to use: what is bounded, and in which words."""
+"""An untrusted template costs little to refuse and little to use: its bounds and their messages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_both_messages_of_a_prompt_share_what_they_may_spend(tmp_path: Path) -> 
     path = tmp_path / "mine.j2"
     path.write_text(f"{{% block system %}}{loop}{{% endblock %}}{{% block user %}}{loop}{{% endblock %}}")
     prompt = load_prompt(path, VALUES)
-    for _ in range(2):  # anew for each request
+    for _ in range(2):  # again for each request
         assert len(prompt.messages(VALUES)) == 2
     path.write_text(
         "{% block system %}" + loop * 3 + "{% endblock %}{% block user %}" + loop * 3 + "{% endblock %}"
@@ -101,7 +101,7 @@ def test_both_messages_of_a_prompt_share_what_they_may_spend(tmp_path: Path) -> 
 
 
 def test_a_text_read_again_is_counted_and_checked_anew(tmp_path: Path) -> None:
-    """What it compiles to is kept; work and names are each prompt's own."""
+    """The compiled template is cached; work and names are counted for each prompt."""
     text = "{% for a in range(1000) %}{% for b in range(240) %}{% endfor %}{% endfor %}{{ topic }}"
     assert [rendered(tmp_path, text) for _ in range(3)] == ["Tides"] * 3
     path = tmp_path / "mine.j2"

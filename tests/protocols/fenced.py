@@ -1,4 +1,4 @@
-"""Prompts that show turns between fences, as tests of the fences render them."""
+"""Prompts that show turns between fences, rendered as in tests of the fences."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def render(name: str, variables: Mapping[str, Any]) -> str:
 
 
 def fenced(name: str, **told: Any) -> Callable[[list[Turn]], str]:
-    """Templates that are shown the variables FENCED and what does not come from turns."""
+    """Return a function that renders a template from turns, with FENCED and the given variables."""
     return lambda turns: render(name, {**told, **fence_turns(7, 0, 0, turns)})

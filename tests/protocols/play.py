@@ -23,7 +23,7 @@ SCENARIO = scenario_of(
     "and keeps to the plan anyway",
 )
 Answer = str | Reply | CallError
-# What each template may use: what its role sees, and all of a scenario for the judge.
+# The variables of each template: the facts of its role, and all of a scenario for the judge.
 VARIABLES = {
     "teacher": ("index", *ROLES[0].sees, *TOPIC_FIELDS),
     "student": ("index", *ROLES[1].sees, *TOPIC_FIELDS),
@@ -33,7 +33,7 @@ VARIABLES = {
 
 
 def prompts(closing: str | None = None) -> dict[str, Prompt]:
-    """The shipped templates of selfplay."""
+    """Return the shipped templates of selfplay."""
     found = {
         side: load_prompt(find("prompts", f"selfplay_{side}"), VARIABLES[side])
         for side in ("teacher", "student")
@@ -54,7 +54,7 @@ def play(
     branch: Branch | None = None,
     **how: Any,
 ) -> tuple[Conversation | Rejection, list[Request]]:
-    """Run selfplay to its end; returns its result and every request it made."""
+    """Run selfplay to its end; return its result and every request."""
     rules = Rules(asks=asks, seed=7, settings=Selfplay(**how), branch=branch)
     protocol = SELFPLAY.start(scenario, replicate, templates or prompts(how.get("closing")), rules)
     given = None if callable(answers) else iter(answers)

@@ -1,4 +1,7 @@
-"""One answer is requested until it is one: never by the same request at temperature 0, and no placeholder or echo counts."""
+"""An answer is requested until it is valid: placeholders and echoes fail.
+
+The same request is never repeated at temperature 0.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def openai(**settings: Any) -> OpenAIConfig:
 def refused(
     how: Rules, question: Question | None = None, reply: Reply | CallError | None = None
 ) -> tuple[Rejection, list[Request]]:
-    """What comes of answers that are never read, and every request."""
+    """Return the result of answers that are never valid, and every request."""
     read = (
         (lambda _: msgspec.structs.replace(NO, reason=RejectionReason.TRUNCATED)) if reply else (lambda _: NO)
     )
@@ -53,7 +56,7 @@ def refused(
 
 
 def answered(work: Any, reply: Reply = Reply("?")) -> tuple[Any, list[Request]]:  # noqa: B008 - immutable
-    """What comes of work whose requests all get one reply, and every request."""
+    """Return the result of work whose requests all get one reply, and every request."""
     asked = [next(work)]
     while True:
         try:
@@ -72,7 +75,7 @@ def answered(work: Any, reply: Reply = Reply("?")) -> tuple[Any, list[Request]]:
         (openai(temperature=0.1), 4),
         (openai(extra_body={"temperature": 0}), 1),
         (openai(temperature=0, extra_body={"temperature": 1}), 4),
-        (LlamaCppConfig(model="m", temperature=0), 1),  # a seed changes nothing
+        (LlamaCppConfig(model="m", temperature=0), 1),  # a seed has no effect
         (LlamaCppConfig(model="m", temperature=0.1), 4),
         (SimulatorConfig(temperature=0), 4),
         (FunctionConfig(model="f", temperature=0), 4),
@@ -95,7 +98,7 @@ def test_it_may_be_sent_in_another_form_once() -> None:
     assert (second.schema, second.messages, second.prose) == (None, WORDS, ())
     assert second.other_form
     assert "temperature 0" in found.detail
-    # A form that has to be met is never left out.
+    # A required form is never left out.
     _, asked = refused(rules(openai(temperature=0)), question._replace(form=FORM._replace(required=True)))
     assert len(asked) == 1
 

@@ -1,4 +1,4 @@
-"""A conversation that is played on: what each side is told, what is asked, and where it ends."""
+"""A continued conversation: the prompt of each side, the requests, and the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = ["And then?", "Sugar comes of it. [end of conversation]", "0.8"]
 def go_on(
     answers: list[str], *, ended_by: str | None = None, given: tuple[Turn, ...] = GIVEN, **how: Any
 ) -> tuple[Conversation | Rejection, list[Request]]:
-    """Play on with these answers; the result, and every request."""
+    """Continue with these answers; return the result and every request."""
     rules = Rules(asks=1, seed=7, settings=Selfplay(closing="student", **how))
     stage = SELFPLAY.stage(SCENARIO, prompts("student"), rules)
     protocol, given_answers, asked = play_on(stage, "r0@3.1", given, ended_by), iter(answers), []
@@ -47,7 +47,7 @@ def test_the_rest_is_asked_for_behind_the_turns_that_are_given() -> None:
 
 
 def test_each_side_is_told_what_it_is_told_in_a_conversation_of_its_own() -> None:
-    """The same messages to the letter; the seed alone is another."""
+    """The messages are exactly the same; only the seed differs."""
     _, asked = go_on(SAID)
     said = [turn.text for turn in GIVEN] + SAID
     _, whole = play(said, closing="student", asks=1)

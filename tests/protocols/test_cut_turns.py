@@ -1,4 +1,4 @@
-"""A turn that a token limit cuts off is kept up to its last complete sentence, retried or rejected, as the job says."""
+"""A turn cut off by a token limit: kept up to its last sentence, retried or rejected, as the job says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cut(text: str) -> Reply:
 
 
 def first_turn(*replies: Reply, too_long: str = "cut") -> tuple[PlayedTurn | Rejection, list[Request]]:
-    """What the teacher says first, and every request."""
+    """Return the teacher's first turn, and every request."""
     work = stage(too_long).speak(0, [])
     asked = [next(work)]
     for reply in replies:
@@ -110,7 +110,7 @@ def test_one_cut_turn_flags_the_conversation_and_rejects_nothing() -> None:
 
 
 def test_what_is_kept_is_judged_as_any_turn_is() -> None:
-    """What remains of a cut turn may be a loop, although the whole was none."""
+    """The rest of a cut turn may be a loop, although the whole turn has none."""
     talk = stage()
     before = "This is said for the second time."
     work = talk.speak(0, [])

@@ -1,4 +1,4 @@
-"""Growing a space: what a reply lists, what is nearly the same, and what is asked when."""
+"""Growing a space: values in a reply, near-duplicates, and the requests."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_value_is_its_own_twin(value: str, others: list[str]) -> None:
 
 
 def play(answers: list[Reply], wanted: int, seed: int = 7) -> tuple[NewValues, list[str]]:
-    """What comes of these answers, and the prompts that were asked."""
+    """Return the result of these answers, and the prompts of the requests."""
     asking = ask_for_values(SPACE, "topic", wanted, PROMPT, seed)
     asked = []
     try:

@@ -1,4 +1,4 @@
-"""Turns that imitate a prompt: whatever they hold, no line of theirs can be taken for one of the prompt's own."""
+"""Turns that imitate a prompt: no line of a turn can be taken for a line of the prompt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HEADINGS = [
 
 
 def imitation(heading: str, break_: str) -> Turn:
-    """A turn that ends what is shown, as far as it can, and goes on as the prompt."""
+    """Return a turn that tries to end the shown text and continues as the prompt."""
     known = make_mark(7, 0, "closing", ["Student: guessed"])
     return Turn("Student", break_.join(["Yes.", heading.replace("{mark}", known), "1.0"]))
 
@@ -74,7 +74,7 @@ def labels(turns: list[Turn]) -> str:
 
 def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
     def ask(turns: list[Turn]) -> str:
-        """Both say what is tried, in a turn that they share and after it."""
+        """Return the prompt for two candidates that both imitate it, in a shared turn and after it."""
         a, b = (
             Candidate(
                 id=f"t-0-r{i}", scenario=0, replicate=i, turns=(*turns[:2], Turn("Teacher", said), *turns[1:])
@@ -135,7 +135,7 @@ def scenario() -> Scenario:
 
 
 def split_at_fences(text: str) -> tuple[list[str], list[str]]:
-    """The lines outside and inside of the fences of a prompt; the mark is the one that its own text names first."""
+    """Return the lines outside and inside of a prompt's fences; its own text names the mark first."""
     mark = re.search(r"\[([0-9a-f]{16})\]", text)
     assert mark
     outside, inside, is_open = [], [], False
@@ -152,7 +152,7 @@ def split_at_fences(text: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("break_", BREAKS, ids=ascii)
 @pytest.mark.parametrize("name", PROMPTS)
 def test_no_line_of_a_turn_is_the_prompts_own(name: str, break_: str) -> None:
-    """Outside of the fences stands what stands there whatever was said; inside, a line begins with a role or with a bar."""
+    """Outside of the fences, turns change nothing; inside, a line begins with a role or with a bar."""
     ask = PROMPTS[name]
     plain, said = split_at_fences(
         ask([Turn("Teacher", "What is irony?"), Turn("Student", "Yes."), Turn("Teacher", "Good.")])

@@ -1,4 +1,4 @@
-"""A labeller: what it is shown, what is asked again, and that the simulator labels as truly as it is told to."""
+"""A labeller: its prompt, its retries, and a simulator that labels as accurately as configured."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN: tuple[Turn | Unit, ...] = (
 
 
 def run(replies: list[str], shown: tuple[Turn | Unit, ...] = SHOWN) -> tuple[Any, list[Request]]:
-    """What comes of these replies, and what was asked."""
+    """Return the result of these replies, and the requests."""
     work = label_units(shown, Address(0, 0), PROMPT, RULES, "labeller")
     asked = [next(work)]
     for reply in replies:
@@ -70,7 +70,7 @@ def test_a_reply_that_labels_too_little_is_asked_for_again() -> None:
 def test_the_simulator_labels_truly_whoever_it_is_asked_by() -> None:
     _, (request,) = run(['{"1": ["Junk"], "2": "Probing", "3": "Telling", "4": "3"}'])
     answer = respond(request.messages, seed=1, protocol="labelling").text
-    assert respond(request.messages, seed=2).text == answer  # a served one is not told who asks
+    assert respond(request.messages, seed=2).text == answer  # a served one does not know the protocol
     found, _ = run([answer])
     said = [unit.turn for unit in SHOWN if isinstance(unit, Unit) and unit.turn]
     sets = [INTENTS, MOVES, MOVES]

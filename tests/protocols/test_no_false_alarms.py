@@ -1,4 +1,4 @@
-"""Simulated conversations of the shipped jobs, four hundred with the whole dose: none of their answers is called a placeholder or an echo."""
+"""No answer of 200 or 400 simulated conversations of shipped jobs is rejected as a placeholder or an echo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dose import dose
 
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
 EACH = -(-dose(200, 400) // len(JOBS))
-HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
+HOLLOW = {"placeholder", "echo"}  # a loop may be genuine
 
 
 @pytest.mark.integration

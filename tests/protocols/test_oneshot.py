@@ -1,4 +1,4 @@
-"""One prompt for the whole conversation: what its request says besides the prompt."""
+"""One prompt for the whole conversation: the other parts of its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: what it is shown, in which orders, and what becomes of its answers."""
+"""The judge: its prompt, its orders, and the use of its answers."""
 
 from __future__ import annotations
 
@@ -167,11 +167,11 @@ def test_the_shared_prefix_is_counted_in_turns() -> None:
 
 
 class TestGuarded:
-    """The shipped template for judges that nobody can speak to from inside a conversation."""
+    """The shipped template for judges, which no text inside a conversation can address."""
 
     @staticmethod
     def blocks(text: str) -> tuple[str, list[tuple[str, list[str]]]]:
-        """The mark of the fences, and what stands in each, by what it is said to be."""
+        """Return the mark of the fences, and the content of each, by its title."""
         found = re.search(r"the mark \[([0-9a-f]{16})\]", text)
         assert found
         fence = re.escape(found[1])
@@ -217,7 +217,7 @@ class TestGuarded:
         assert len("\n".join(lines).splitlines()) == len(lines), "no other kind of line break is left"
         spoken = [line for line in lines if not line.startswith("  | ")]
         assert len(spoken) == len(mean.turns)
-        # both orders differ in nothing but the order
+        # the two orders differ in the order alone
         assert self.blocks(asked[1].messages[0].content) == (fence, [
             ("Interaction 1", lines), ("Interaction 2", blocks[0][1])
         ])  # fmt: skip
@@ -234,7 +234,7 @@ class TestGuarded:
 
     def test_a_mark_never_stands_in_a_text(self) -> None:
         class Knowing(str):
-            """A text whose author knew the first mark that would be drawn."""
+            """A text whose author knew the first drawn mark."""
 
             asked = 0
 

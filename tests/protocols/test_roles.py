@@ -1,4 +1,4 @@
-"""Self-play of any roles: who speaks when, what each is told, and what a job may say of them."""
+"""Self-play of any roles: the order of speakers, their prompts, and the job's settings for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIMENSIONS = ("topic", "misconception", "learner", "tutor_style", "aim", "mood")
 
 
 class Shows:
-    """A template that shows all that it is told."""
+    """A template that shows all its variables."""
 
     schema: bytes | None = None
 
@@ -52,7 +52,7 @@ def play(
     branch: Branch | None = None,
     **how: Any,
 ) -> tuple[Conversation | Rejection, list[Request]]:
-    """A conversation in which each turn is a word of its own, with every request."""
+    """Return a conversation in which each turn is a different word, with every request."""
     rules = Rules(asks=1, seed=7, settings=Selfplay(**how), branch=branch, roles=cast)
     prompts: Any = {use: Shows() for use in (*(role.name.lower() for role in cast), "closing")}
     protocol = SELFPLAY.start(scenario, replicate, prompts, rules)

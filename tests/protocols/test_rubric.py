@@ -1,4 +1,4 @@
-"""The rubric: what the judge is shown, which answers count, and what is asked for again."""
+"""The rubric: the judge's prompt, valid answers, and retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two agents: who speaks when, what each is told, what is asked again, and where replicates part."""
+"""Two agents: the order of speakers, their prompts, retries, and the turn at which replicates part."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class TestSecrets:
     def test_no_request_holds_what_its_side_cannot_know(
         self, secrets: list[str], first: str, closing: str | None
     ) -> None:
-        """On the rendered requests of a whole conversation, whatever the secrets are."""
+        """Checked on the rendered requests of a whole conversation, for any secrets."""
         marked = [f"{name}-{secret}" for name, secret in zip(("sp", "sr", "tp", "tr"), secrets, strict=True)]
         scenario = scenario_of(5, "Cells", *marked)
         _, asked = play(

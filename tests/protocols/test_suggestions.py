@@ -1,4 +1,4 @@
-"""Messages and captions about runs of a package's protocol and family suggest nothing that these do not have."""
+"""Messages about runs of a package's protocol and family suggest only options that these have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_TWO = (SpaceRole("Guide", ()), SpaceRole("Visitor", ()))
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> edgen.Run:
-    """A run by the protocol and the family of the example package."""
+    """Return a run by the protocol and the family of the example package."""
     monkeypatch.syspath_prepend(PLUGIN)
     monkeypatch.setattr(registry, "_added", dict(registry._added))
     registry.add("protocol", "teach_back", importlib.import_module("edgen_example.teach_back").PROTOCOL)
@@ -63,7 +63,7 @@ def test_the_report_names_groups_in_the_family_s_words(run: edgen.Run, tmp_path:
 
 
 def test_a_record_of_any_layout_is_shown(run: edgen.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`generate --show`, whatever stands under the keys of edgen's own layouts."""
+    """`generate --show` works with any content under the keys of edgen's own layouts."""
     monkeypatch.setattr(base, "find_family_of_record", lambda _: registry.find("family", "notes"))
     (shard, *_) = sorted((run.folder / "shards").glob("conversations_train*.json"))
     record = json.loads(shard.read_bytes())[0]

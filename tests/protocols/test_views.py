@@ -1,4 +1,4 @@
-"""What a person sees of a request whose protocol states no view."""
+"""The page of a person for a request whose protocol defines no view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer: what it is shown, what is dropped of its answers, what is asked again, and how it is simulated."""
+"""A writer: its prompt, removed parts of its answers, retries, and its simulation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TURNS = (
 
 
 def run(kind: str, *replies: str) -> tuple[Any, list[Request]]:
-    """What comes of these replies, and what was asked."""
+    """Return the result of these replies, and the requests."""
     choose = partial(choose_texts, wrong=kind == "wrong")
     work = write_texts(TURNS, 3, Address(0, "r0@0001"), PROMPTS[kind], RULES, "writer", choose)
     asked = [next(work)]

@@ -1,5 +1,7 @@
-"""Turns in every supported language in which the other side speaks: an opening sentence, a reply, and labels of both
-roles, bare and with the article where the language has one."""
+"""Turns in every supported language in which the other side speaks.
+
+An opening sentence, a reply, and labels of both roles, bare and with the article where the language has one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other words for teacher and student: every word of the table in every manner, and never by half."""
+"""Other words for teacher and student: every word of the table in every layout, never recognised in part."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: st
 @pytest.mark.parametrize("form", ['{0}: "Yes."', "{0}: ¿Sí?", "**{0}:** Yes.", "- {0}: 3 of them."])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_speaker_in_other_words_is_no_part_of_another_s_turn(language: str, form: str) -> None:
-    """Once such a line became part of the turn before it, and no repair said so."""
+    """A line with a speaker in other words is not part of the turn before it."""
     articles = {
         "German": "Der ",
         "French": "Le ",

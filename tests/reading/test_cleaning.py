@@ -1,4 +1,4 @@
-"""Turn texts of released Education Dialogue files, and what is left of them once they are clean."""
+"""Turn texts of released Education Dialogue files, and the texts after cleaning."""
 
 from __future__ import annotations
 

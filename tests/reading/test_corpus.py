@@ -1,4 +1,4 @@
-"""Every reply of the corpus reads as the file beside it says."""
+"""Every reply of the corpus reads as the file next to it states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading is linear: a megabyte of any shape in well under a second, twice as much in about twice."""
+"""Reading is linear: a megabyte in well under a second, twice the text in about twice the time."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ SHAPES = {
     "angle brackets": "<",
     "pipes": "|",
 }
-# What stands before and behind the shape.
+# The text before and after the shape.
 PLACES = {
     "alone": ("", ""),
     "in a list": ('[\n{"role": "Teacher", "text": "', ""),
@@ -123,8 +123,10 @@ def is_read_in(most: float, text: str) -> bool:
 
 @each("shape", SHAPES)
 def test_no_shape_takes_longer_than_its_length_asks(shape: str) -> None:
-    """The aim is a megabyte a second; a third of that leaves room for a busy machine. What is quadratic would need many
-    seconds."""
+    """The aim is a megabyte a second; a third of that leaves room for a busy machine.
+
+    Quadratic code would need many seconds.
+    """
     unit = SHAPES[shape]
     text = unit * (50_000 // len(unit))
     assert is_read_in(0.15, text)
@@ -132,7 +134,7 @@ def test_no_shape_takes_longer_than_its_length_asks(shape: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) -> None:
-    """Something quadratic would need many seconds for what takes milliseconds."""
+    """Quadratic code would need many seconds for work of milliseconds."""
     size = 4_000
     before, behind = PLACES[place]
     texts = {name: f"{before}{unit * (size // len(unit))}{behind}" for name, unit in SHAPES.items()}
@@ -162,9 +164,12 @@ def read_general(text: str) -> object:
 
 @pytest.mark.parametrize("layout", EVERY)
 def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str) -> None:
-    """One layout once took twenty times as long as another. The general reader is timed, not layouts that were learned. Both
-    are timed one after the other, until a pair of them was not disturbed by other work. Turns in other languages' words
-    are found only after a first look at the whole reply."""
+    """The general reader is timed, not learned layouts.
+
+    One layout once took twenty times as long as another. Both are timed one after the other, until other work
+    disturbed neither of a pair. Turns in other languages' words are found only after a first look at the
+    whole reply.
+    """
     texts, published = ([EVERY[name](number) for number in range(20)] for name in (layout, "published"))
     most = 8 if find_own_labels(texts[0]) is None else 4
     assert takes_at_most(
@@ -173,14 +178,14 @@ def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str
 
 
 def find_own_labels(text: str) -> object:
-    """Whether a reply names the roles in the reader's own words."""
+    """Return whether a reply names the roles in the reader's own words."""
     return re.search(r"(?m)^.{0,60}\b(?:(?i:teacher|tutor|instructor)|T)\b", text)
 
 
 @pytest.mark.parametrize("layout", [name for name in EVERY if name != "Python tuples"])
 def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout: str) -> None:
     texts, published = ([EVERY[name](number) for number in range(8)] for name in (layout, "published"))
-    find_layouts.cache_clear()  # a beginning that other tests read often is examined rarely
+    find_layouts.cache_clear()  # a beginning that other tests read often is rarely examined
     for text in texts * 2:
         read(text)
     assert takes_at_most(3, lambda: read_all(read, texts), lambda: read_all(yardstick, published))
@@ -189,7 +194,7 @@ def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout
 @pytest.mark.long
 @each("shape", SHAPES)
 def test_no_shape_takes_long_inside_a_learned_layout(shape: str) -> None:
-    """What departs from a layout late in a long reply costs no more than its length asks for."""
+    """A departure from a layout late in a long reply costs time in proportion to its length."""
     for layout in dose(("lines", "JSON"), ("lines", "role on its own line", "JSON", "table with numbers")):
         for number in range(4):
             read(EVERY[layout](number))

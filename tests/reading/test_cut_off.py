@@ -1,4 +1,4 @@
-"""What is whole in a reply that a token limit cut off: sentences of any language, members of a JSON object."""
+"""Complete parts of a reply that a token limit cut off: sentences, and members of a JSON object."""
 
 from __future__ import annotations
 

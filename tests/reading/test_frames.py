@@ -1,4 +1,4 @@
-"""Labels of layouts that no rule knows; lists and tables about a teacher and a student that are no conversation."""
+"""Labels of layouts without a rule; lists and tables about teachers that are no conversation."""
 
 from __future__ import annotations
 

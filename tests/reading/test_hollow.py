@@ -1,4 +1,4 @@
-"""Answers that say nothing of their own: placeholders, echoes of a prompt or of the turn before, one line over and over."""
+"""Answers without own content: placeholders, echoes of a prompt or of a turn, repeated lines."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_one_line_five_times(text: str) -> None:
     [
         "Yes.", "No!", "?", "🙂", "Well...", "... I do not know.", "Hmm… bees?", "They do: at night.", "[nods]", "<br>", "(smiles)",
         "I do not know the text.", "Is it text or a picture?", "The word is \"text\".",
-        "Bees dance to show where food is.",  # a fact of the brief, which is there to be told
+        "Bees dance to show where food is.",  # a fact of the brief, meant to be said
         "By the sun and by what they remember.",
         "How do bees find their way home?",
         "I always wondered about that, too.",

@@ -1,4 +1,4 @@
-"""Replies in many layouts, clean, changed here and there, and put together from odd parts."""
+"""Replies in many layouts, clean, changed in places, and assembled from odd parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.reading.test_properties import TOKENS, check
 
 ALIASES = TEACHER_STUDENT.aliases
 
-# More layouts, of which no benchmark tells.
+# More layouts, in no benchmark.
 MORE: dict[str, Callable[[int], str]] = {
     "decorated": lambda n: (
         LAYOUTS["published"](n)
@@ -90,8 +90,8 @@ INNER = [
 ]
 
 
-# A stage direction in every turn is a part of it. JSON that ends within a text is rejected as truncated. The others are
-# not read, or without their probability.
+# A stage direction in every turn is a part of it. JSON that ends within a text is rejected as truncated. The
+# others are not read, or without their probability.
 NOT_EXACT = {
     "screenplay, parentheticals and slug lines",
     "play, names in capitals, stage directions on a line",
@@ -125,12 +125,12 @@ def test_a_clean_reply_of_each_layout_is_read(layout: str) -> None:
 
 
 def plain(text: str) -> str:
-    """A text without what a layout does to it: other quotation marks, a paragraph in its middle."""
+    """Return a text without a layout's changes: other quotation marks, a paragraph in its middle."""
     return " ".join(text.replace('"', "'").split())
 
 
 def mutated(text: str, draw: random.Random) -> str:
-    """The text with one to three small changes."""
+    """Return the text with one to three small changes."""
     for _ in range(draw.choice((1, 1, 2, 3))):
         pieces = re.split(r"(\W)", text) if draw.random() < 0.5 else text.split("\n")
         joint = "" if len(pieces) > text.count("\n") + 1 else "\n"
@@ -167,7 +167,7 @@ def test_mutations_of_each_layout(layout: str) -> None:
 
 
 def short(text: str, draw: random.Random) -> str:
-    """The reply with most of its middle lines left out, so that a change meets what matters."""
+    """Return the reply with most of its middle lines left out, so that a change hits a relevant part."""
     thought, tag, spoken = text.rpartition("</think>")
     lines = spoken.split("\n")
     if len(lines) < 12:
@@ -179,7 +179,7 @@ def short(text: str, draw: random.Random) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_lines_in_every_manner(seed: int) -> None:
-    """Made from parts: heads, ways to write a role, odd texts, foots."""
+    """Replies assembled from parts: heads, ways to write a role, odd texts, foots."""
     draw = random.Random(seed)
     results = [read(composed(draw)) for _ in range(dose(150, 500))]
     for result in results:
@@ -188,7 +188,7 @@ def test_lines_in_every_manner(seed: int) -> None:
 
 
 def composed(draw: random.Random) -> str:
-    """A reply in lines, made of common and odd parts."""
+    """Draw a reply in lines, made of common and odd parts."""
     common = draw.random() < 0.5
     manner = draw.choice(NAMES[:9] if common else NAMES)
     roles = draw.choice(

@@ -1,4 +1,4 @@
-"""A reply in a layout that was learned reads as the general reader reads it, whatever was learned before."""
+"""A reply in a learned layout reads as with the general reader, for any layouts learned before."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
-# They are rejected as truncated, not read as they are meant, or read in another way from reply to reply; two turns
-# stand in a line, or notes stay in the turns.
+# Layouts that are not learned: replies are rejected as truncated, are not read as meant, or are read in another
+# way from reply to reply; two turns stand in a line, or notes stay in the turns.
 UNLEARNED = {
     "Dutch, a summary below",
     "JSON, cut short",
@@ -63,7 +63,7 @@ def answer_of(text: str) -> str:
 
 
 def change(text: str, rng: random.Random) -> str:
-    """Put a piece somewhere, or take away, double or swap lines, or change a number or a role."""
+    """Insert a piece at a random place, or remove, double or swap lines, or change a number or a role."""
     lines = text.split("\n")
     one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
     at = rng.randrange(len(text))
@@ -99,7 +99,7 @@ def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
 
 @pytest.mark.parametrize("layout", ["said the teacher", "P1/P2 with a legend", "stage play with acts"])
 def test_a_layout_in_an_order_reads_no_reply_that_departs_from_it(layout: str) -> None:
-    """As many turns in the same order, without a speaker's word in any of them."""
+    """The reply has as many turns in the same order, without a speaker's word in any of them."""
     layouts = known_layouts(layout)
     text = EVERY[layout](25)
     known = layouts.read(text)

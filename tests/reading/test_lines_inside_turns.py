@@ -1,4 +1,4 @@
-"""Lines inside a turn that look like a label, or like markup, of another layout: they stay what somebody says."""
+"""Lines inside a turn that look like another layout's label or markup stay part of the turn."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_marks_of_some_turns_alone_are_said() -> None:
     assert result.turns == turns
 
 
-# What people type at the end of all that they say, and at its beginning.
+# Texts that people type at the end of a message, and at its beginning.
 ENDS = [
     ":)",
     ";-)",
@@ -155,7 +155,7 @@ def test_a_smiley_with_which_every_turn_begins_is_said(form: str) -> None:
 
 @pytest.mark.parametrize("text", [")", "]", ":\\:", "\\o"])
 def test_turns_of_the_same_marks_are_said(text: str) -> None:
-    """All that a turn says is no mark of the layout."""
+    """A turn's complete text is never a mark of the layout."""
     for form in ("{}: {}", '   {}:  "{}",'):
         turns = [*[("Teacher", text)] * 4, ("Student", "Yes.")]
         result = read("\n".join(form.format(*turn) for turn in turns))

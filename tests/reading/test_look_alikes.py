@@ -1,4 +1,4 @@
-"""Answers that say nothing of their own and turns that two sides share, next to ordinary ones that look like them."""
+"""Answers without own content and turns that two sides share, next to ordinary ones that look like them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks that are said or that a layout has, keys around a text, and refusals found by their words."""
+"""Marks that are part of a text or of a layout, keys around a text, and refusals found by their words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAID = (
     "Good morning, all.", "Is it cold?", "It is, so come in.", "Thank you!", "Sit here.", "I will, thanks.",
 )  # fmt: skip
 ROLES = ("Teacher", "Student")
-# A colon separates a text already, so that what follows it on its line is said.
+# A colon separates a text already, so that the rest of its line is part of the text.
 SPOKEN = ["{r}: 😀 {t}", "**{r}:** 😀 {t}", "**{r}:** - {t}", "**{r}:** ~ {t}", "[10:00] {r}: - {t}"]
 LAYOUT = [
     "{r}\n~ {t}\n", "{r}:\n- {t}\n", "<{r}> ~ {t}", "{r}: — {t}", "*{r}: {t}*", "| {r} says | {t} |", "BEGIN {r}\n{t}\nEND {r}",

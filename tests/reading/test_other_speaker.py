@@ -1,4 +1,4 @@
-"""Another speaker inside a turn is named, in every layout and language; what is only a colon or a quotation is not."""
+"""Another speaker inside a turn is reported, in every layout and language; a colon alone is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns that every supported Python matches alike."""
+"""Patterns that every supported Python matches the same way."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ POSSESSIVE_GROUP = re.compile(r"\)(?:\{\{?\d+,\d*\}\}?|[*+?])\+")
 
 
 def test_no_pattern_repeats_a_group_possessively() -> None:
-    # Python before 3.11.5 matches such a group wrongly where an attempt at it ends half way
-    # (cpython's issue 106052); an atomic group, `(?>(?:…)*)`, says the same and is matched rightly.
+    # Python before 3.11.5 matches such a group wrongly where an attempt at it ends half way (cpython's issue
+    # 106052); an atomic group, `(?>(?:…)*)`, means the same and is matched correctly.
     found = [
         f"{path.relative_to(CODE)}:{number}: {line.strip()}"
         for path in sorted(CODE.rglob("*.py"))

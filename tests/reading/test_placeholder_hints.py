@@ -1,5 +1,7 @@
-"""Cheap tests of characters and words come before the patterns of placeholders. None leaves out a text that a
-pattern matches."""
+"""Cheap tests of characters and words come before the patterns of placeholders.
+
+None leaves out a text that a pattern matches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every text: no exception, the promised invariants, and `read(dump(x)) == x`."""
+"""Properties of every text: no exception, the promised invariants, and `read(dump(x)) == x`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def conversations(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> Conversatio
 
 
 def check(result: Conversation | Rejection) -> None:
-    """The invariants of whatever `read` returns."""
+    """Check the invariants of any result of `read`."""
     if isinstance(result, Rejection):
         assert 0 < len(result.detail) < 200
         return
@@ -98,7 +98,7 @@ PLAIN = (
 @given(conversations(PLAIN))
 @settings(deadline=None, max_examples=dose(15, 50))
 def test_the_published_layout_reads_back(conversation: Conversation) -> None:
-    """Plain texts come back from the layout that the prompt asks for, however they are marked."""
+    """Plain texts are recovered from the requested layout, with any marks."""
     lines = [f'   {turn.role}:  "{turn.text}",' for turn in conversation.turns]
     if conversation.ended_by is not None:
         lines.append(f'   {conversation.ended_by}:  "{END_MARKER}",')

@@ -1,4 +1,4 @@
-"""Roles of a space's own: every layout of the corpus reads with other names for the two, and with three."""
+"""Custom roles of a space: every layout of the corpus reads with other names for the two, and with three."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ OTHER = {
     "Student": "Novice",
     "STUDENT": "NOVICE",
 }
-# What depends on the words teacher and student: other words for them, other languages, sentences about the student.
+# Entries that depend on the words teacher and student: other words for them, other languages, sentences about
+# the student.
 OWN_TO_THEM = (
     "languages/", "roles/", "json/assistant_and_user", "marker/by_a_side", "probability/chance_sentence",
     "probability/no_label_and_next_line",
@@ -61,7 +62,7 @@ def test_the_corpus_reads_with_other_names(case: str) -> None:
 
 
 def three() -> list[tuple[str, str]]:
-    """A conversation of three, in turn."""
+    """Return a conversation of three roles in turn."""
     return [(THREE.names[i % 3], said) for i, said in enumerate(SAID)]
 
 

@@ -1,4 +1,4 @@
-"""Other speakers under short, numbered and foreign labels are found; sentences that merely hold a colon are not."""
+"""Other speakers under short, numbered and foreign labels are found; sentences with a colon are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.reading.speakers_abroad import ABROAD, ABROAD_LAYOUTS
 
-# What the teacher says, in which somebody else speaks too.
+# Teacher's turns in which another speaker speaks too.
 SHARED = [
     "That is a good guess.\nS: But why do the leaves fall?",
     "That is a good guess. S: But why do the leaves fall?",
@@ -98,7 +98,7 @@ SHARED = [
     "Well tried.\nuser\nCan we go on now?",
     "Well tried.\nThe learners: Can we go on now?",
 ]  # fmt: skip
-# What a teacher says alone: lessons are full of colons.
+# Turns of the teacher alone: lessons are full of colons.
 ALONE = [
     "We meet at 10:30. Bring your book.",
     "The ratio of boys to girls is 3:2, so there are 15 boys.",

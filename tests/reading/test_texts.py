@@ -1,4 +1,4 @@
-"""Lists of texts that models write, in the forms that they come in."""
+"""Lists of texts that models write, in their usual forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn of self-play: what is taken off, what stays, what is no turn; and the two detectors."""
+"""One turn of self-play: removed parts, kept parts, invalid turns, and the two detectors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OTHER: dict[Role, Role] = {"Teacher": "Student", "Student": "Teacher"}
 
 
 def _cases() -> list[tuple[dict[str, Any], Role]]:
-    """Every case of the corpus, for both sides unless it is about one."""
+    """Return every case of the corpus, for both sides unless it is about one."""
     return [
         ({"file": path.stem, **case}, role)
         for path in sorted(TURNS.glob("*.json"))
@@ -41,7 +41,7 @@ def _cases() -> list[tuple[dict[str, Any], Role]]:
 
 
 def _of(text: str, role: Role) -> str:
-    """The text with the names of the two sides for OWN and OTHER, in the case in which these stand."""
+    """Return the text with the names of the two sides for OWN and OTHER, in the same letter case."""
     text = text.replace("OWN_UPPER", role.upper())
     text = text.replace("OWN_LOWER", role.lower()).replace("OTHER_LOWER", OTHER[role].lower())
     for word, name in (("OWN", role), ("OTHER", OTHER[role])):
@@ -77,7 +77,7 @@ def test_the_corpus_is_large_and_names_every_reason() -> None:
     assert reasons == {None, "refused", "truncated", "empty", "speaks_for_other", "two_turns"}
 
 
-# What people say that only looks like something else.
+# Ordinary sentences that only look like something else.
 INNOCENT = [
     "Remember what your teacher said: practise!",
     "My last Student: she asked the same. Do you see why?",
@@ -208,7 +208,7 @@ INNOCENT = [
 ]  # fmt: skip
 
 
-# The other side is spoken to, not for.
+# The text addresses the other side, without speaking for it.
 ADDRESSED = [
     "OTHER, one thing: what is a mole?",
     "OTHER, listen: it is on the board.",
@@ -234,7 +234,7 @@ def test_innocent_turns_pass_unharmed(text: str, role: Role) -> None:
     assert not loops(text, ["Something else altogether, about another thing."])
 
 
-# Turns of the corpus of conversations that a reader of single turns cannot know to be innocent.
+# Turns of the corpus of conversations that a reader of single turns cannot recognise as harmless.
 NOT_ALONE = {
     "Student: a person who learns. True?",
     "Teacher: yes.",
@@ -248,7 +248,7 @@ NOT_ALONE = {
 
 
 def _conversations() -> list[tuple[str, list[tuple[Role, str]]]]:
-    """Whole conversations as models write them, and the turns that are in them."""
+    """Return whole conversations as models write them, and their turns."""
     found = []
     for path in sorted((TURNS.parent / "corpus").glob("*/*.json")):
         turns = json.loads(path.read_text(encoding="utf-8")).get("turns")
@@ -265,7 +265,7 @@ def test_the_turns_of_conversations_pass_unharmed() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_whole_conversation_is_no_turn(role: Role) -> None:
-    """Whatever the layout: the corpus of conversations, read as what one side says."""
+    """This holds for any layout: the corpus of conversations, read as one side's turn."""
     results = {raw: read_turn(raw, role) for raw, _ in _conversations()}
     assert len(results) > 300
     assert {
@@ -304,7 +304,7 @@ def test_any_heap_of_layout_is_read_without_an_exception(text: str, role: Role) 
 
 
 def check(result: TurnReply | Rejection) -> None:
-    """The invariants of whatever `read_turn` returns."""
+    """Check the invariants of any result of `read_turn`."""
     if isinstance(result, Rejection):
         assert 0 < len(result.detail) < 200
         return
@@ -400,7 +400,7 @@ MORE_SHAPES = {
 
 @pytest.mark.integration
 def test_no_shape_grows_faster_than_its_length() -> None:
-    """Something quadratic would need many seconds for what takes milliseconds."""
+    """Quadratic code would need many seconds for work of milliseconds."""
     slow = []
     for name, unit in (SHAPES | MORE_SHAPES).items():
         for before in ("", "Teacher: ", 'Hello "'):
@@ -412,7 +412,7 @@ def test_no_shape_grows_faster_than_its_length() -> None:
 
 @pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
 def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
-    """As 0.4 of it is in 0.4 seconds, on a machine where nothing else works; quadratic work takes many times as long."""
+    """0.4 of it takes at most 0.4 seconds on a quiet machine; quadratic work takes many times as long."""
     unit = (SHAPES | MORE_SHAPES)[shape]
     text = unit * (400_000 // len(unit))
     assert takes_under(1.2, lambda: read_turn(text, "Teacher"))
@@ -554,7 +554,7 @@ def test_what_only_sounds_alike_is_no_loop(text: str, earlier: list[str]) -> Non
 @given(st.integers(0, 2**32), st.integers(20, 80), st.integers(0, 20))
 @settings(deadline=None)
 def test_the_share_of_words_in_order_decides(seed: int, length: int, changed: int) -> None:
-    """Words that occur once each, some of them replaced: the share that is left is the similarity."""
+    """Words that occur once each, some of them replaced: the remaining share is the similarity."""
     rng = random.Random(seed)
     words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(length)]
     places = set(rng.sample(range(length), changed))
@@ -564,7 +564,7 @@ def test_the_share_of_words_in_order_decides(seed: int, length: int, changed: in
 
 
 def test_the_detectors_are_quick_on_a_megabyte() -> None:
-    """As 0.4 of it takes them two seconds at most."""
+    """0.4 of it takes them two seconds at most."""
     text = "the cat sat on a mat and saw. " * 13_000
     noise = " ".join(random.Random(7).choices(["ab", "cd", "ef", "gh"], k=130_000))
     other = " ".join(random.Random(8).choices(["ab", "cd", "ef", "gh"], k=130_000))

@@ -1,4 +1,4 @@
-"""Labels of numbered units out of replies: the shapes they come in, and why others are none."""
+"""Labels of numbered units in replies: their forms, and the errors for others."""
 
 from __future__ import annotations
 

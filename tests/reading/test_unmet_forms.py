@@ -1,4 +1,4 @@
-"""Forms that the reader once misread or did not read: labels behind texts, notes between turns, numbers in words."""
+"""Forms that the reader once misread: labels after texts, notes between turns, numbers in words."""
 
 from __future__ import annotations
 

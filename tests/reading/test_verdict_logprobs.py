@@ -1,4 +1,4 @@
-"""How sure a judge is: where its verdict stands, and what of the tokens there counts for which side."""
+"""The confidence of a judge: the position of its verdict, and the tokens there that count for each side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def spelt(*texts: str, **likely: float) -> list[Token]:
 
 
 def at(tokens: list[Token], place: int, likely: dict[str, float]) -> list[Token]:
-    """The tokens, with these probabilities at one place; the token that was said is one of them."""
+    """Return the tokens, with these probabilities at one place; the generated token is one of them."""
     top = tuple((text, math.log(share)) for text, share in likely.items())
     said = tokens[place].text
     return [
@@ -30,7 +30,7 @@ def at(tokens: list[Token], place: int, likely: dict[str, float]) -> list[Token]
 
 
 def known(text: str, said: Any, tokens: list[Token]) -> float:
-    """The probability where both sides are listed."""
+    """Return the probability where both sides are listed."""
     found = read_preference(text, said, tokens)
     assert isinstance(found, Bounds)
     assert found.low == found.high
@@ -53,7 +53,7 @@ ANSWERS: list[tuple[list[str], int]] = [
     # a reason first, which speaks of both
     (["Interaction", " 1", " lacks", " warmth", ".", " \n\n", "Final", " answer", ":", " 2"], 9),
     (["In", " interaction 2", " nobody", " asks", ".\n", "In interaction", " 1", " all do.", "\n\n", "1"], 9),
-    # a reason behind, and a verdict that is said again
+    # a reason after the verdict, and a verdict given twice
     (["2", "\n\n", "Because", " interaction", " 1", " lacks", " a", " goal", "."], 0),
     (["Interaction", " 2", " is", " better", ".", "\n\n", "Answer", ":", " 2"], 1),
     (['{"answer": ', "2", ', "reason": "Interaction ', "1", ' is cold"}'], 1),
@@ -102,13 +102,13 @@ def test_what_stands_before_the_number_in_its_token_has_to_be_the_same() -> None
 @pytest.mark.parametrize(
     ("said", "likely", "bounds", "preference"),
     [
-        # What remains of 1 behind the listed tokens is 0.1: the other side has any part of it.
+        # The rest of 1 after the listed tokens is 0.1: the other side may have any part of it.
         ("1", {"1": 0.8, "Both": 0.1}, (0.8 / 0.9, 1), 0.8 / 0.9),
         ("2", {"2": 0.8, "Both": 0.1}, (0, 0.1 / 0.9), 0.1 / 0.9),
         ("1", {"1": 0.3, "Both": 0.2}, (0.3 / 0.8, 1), None),
         ("2", {"2": 0.3, "The": 0.1}, (0, 0.6 / 0.9), None),
         ("1", {"1": 0.99, "Both": 0.01}, (1, 1), 1),  # nothing remains
-        ("1", {"1": 0.2, "2": 0.3}, (0.4, 0.4), 0.4),  # both are listed: known, whatever remains
+        ("1", {"1": 0.2, "2": 0.3}, (0.4, 0.4), 0.4),  # both are listed: known for any remainder
     ],
 )
 def test_a_side_that_is_not_listed_has_what_remains_of_1_at_most(
@@ -142,7 +142,7 @@ def test_why_there_is_none(text: str, tokens: Any, why: str) -> None:
 
 
 def test_what_the_text_has_lost_may_stand_around_it() -> None:
-    """Some services tell the tokens of thoughts, and of marks that end an answer."""
+    """Some services list the tokens of thoughts, and of marks that end an answer."""
     tokens = spelt("Let", " me", " see", ":", " 2", "?", "\n", "\n", "1", "<|im_end|>")
     assert known("1", 1, at(tokens, 8, {"1": 0.5, "2": 0.25})) == pytest.approx(2 / 3, abs=1e-6)
     lossy = [Token("1", -0.1, (("1", -0.1), ("2", -2.0))), Token(" \ufffd", -1.0)]

@@ -1,4 +1,4 @@
-"""Placeholders and other speakers that no list names: instructions to write, lengths, programs' empty values, layouts."""
+"""Placeholders and speakers in no list: instructions to write, lengths, empty values, layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These tests ask a real model: `make test-real` installs it and runs them; `make test` leaves them out."""
+"""Tests that ask a real model: `make test-real` installs it and runs them; `make test` leaves them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SmolLM2 in this process: every protocol and asker under a schema. Bounds, not texts: the model is weak."""
+"""SmolLM2 in this process: every protocol and asker under a schema.
+
+The tests check bounds, not texts: the model is weak.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.integration
 SMALL = 0.4  # of the bench's conversations, and shorter ones
 
 
-# The least share of answers in the form that was requested. What they say is weak: so small a model repeats itself.
+# The least share of answers in the requested form. Their content is weak: so small a model repeats itself.
 IN_FORM = {"oneshot": 0.4, "rollouts": 0.8, "paraphrases": 0.5}
 LEAST = 0.8
 

@@ -1,4 +1,4 @@
-"""The job of `make demo-real`: its conversations are in form at the first try."""
+"""The job of `make demo-real`: its conversations have the requested form at the first attempt."""
 
 from __future__ import annotations
 

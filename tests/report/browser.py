@@ -1,4 +1,4 @@
-"""A real Chromium without a window, driven by its DevTools protocol: what a reader of a report would get."""
+"""A headless Chromium, driven by its DevTools protocol: a report as its reader gets it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 120  # seconds
 
 
 def chromium() -> str:
-    """The program, or the test is skipped; in CI it has to be there."""
+    """Return the path of the program, or skip the test; in CI it must exist."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         reason = "there is no Chromium on this machine; as root, sh .ci/setup-browser installs it"
@@ -36,7 +36,10 @@ def chromium() -> str:
 
 
 class Page:
-    """One tab. `trouble` has what a page must not do: errors, dialogs, requests beside its own file."""
+    """One tab.
+
+    `trouble` lists errors, dialogs and requests other than for its own file.
+    """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -71,7 +74,7 @@ class Page:
             self.trouble.append(f"dialog: {facts['message']}")
 
     async def ask(self, method: str, **facts: Any) -> dict[str, Any]:
-        """One command of the protocol, and its result."""
+        """Send a command of the protocol; return its result."""
         number = next(self._numbers)
         self._answers[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": facts})
@@ -83,7 +86,7 @@ class Page:
     async def look(
         self, *, width: int = 1280, height: int = 900, dark: bool = False, touch: bool = False
     ) -> None:
-        """Set the window's size and the reader's wish for light or dark."""
+        """Set the window's size and the reader's preference for light or dark."""
         await self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -95,7 +98,7 @@ class Page:
         await self.ask("Emulation.setEmulatedMedia", features=wish)
 
     async def open(self, path: Path) -> None:
-        """Load a file and wait until it is there."""
+        """Load a file and wait until it is loaded."""
         for domain in ("Page", "Runtime", "Network", "Log"):
             await self.ask(f"{domain}.enable")
         self._loaded.clear()
@@ -103,13 +106,13 @@ class Page:
         await asyncio.wait_for(self._loaded.wait(), PATIENCE)
 
     async def value(self, script: str) -> Any:
-        """What a script in the page comes to."""
+        """Return the value of a script in the page."""
         answer = await self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     async def screenshot(self, path: Path) -> None:
-        """Keep the whole page as it is to be seen."""
+        """Write a screenshot of the whole page."""
         shot = await self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))
@@ -121,7 +124,7 @@ class Page:
 
 @contextlib.asynccontextmanager
 async def browser(profile: Path) -> AsyncIterator[Page]:
-    """A tab of a Chromium with a profile of its own in the folder `profile`, which ends with it."""
+    """Yield a tab of a Chromium with its own profile in the folder `profile`; close it at the end."""
     process = await asyncio.create_subprocess_exec(
         chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,

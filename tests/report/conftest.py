@@ -35,7 +35,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="session")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The run of a kind with its report, made once: only to be read."""
+    """Return a function that returns the run of a kind with its report, made once and never changed."""
 
     @functools.cache
     def make(kind: str) -> Path:

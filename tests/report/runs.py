@@ -28,7 +28,7 @@ def attacks(place: int) -> str:
 
 
 def hostile(folder: Path, conversations: int = 24) -> Path:
-    """A run in which topics, preferences, turns and rejected replies all hold markup and scripts."""
+    """Make a run in which topics, preferences, turns and rejected replies all contain markup and scripts."""
 
     async def planted(_service: Service, seed: int) -> web.StreamResponse | None:
         if seed % 4 == 0:
@@ -72,7 +72,10 @@ _AWKWARD: dict[str, Any] = {
 
 
 def awkward(folder: Path) -> Path:
-    """A run of twelve arms with names as long as allowed, some of them identical, and values that are hard to lay out."""
+    """Make a run that is difficult to lay out.
+
+    It has twelve arms with names of the greatest allowed length, some of them identical, and extreme values.
+    """
     arms: dict[str, Any] = {}
     for place in range(12):
         faults = {"backends": {"default": {"faults": f"refusal={place / 20}"}}}
@@ -88,7 +91,7 @@ def awkward(folder: Path) -> Path:
 
 
 def judged(folder: Path) -> Path:
-    """A run of self-play with preference pairs by two judges and people's votes, and with a layer of labels."""
+    """Make a run of self-play with pairs by two judges and people's votes, and with a layer of labels."""
     run = made(folder / "run", job=ROOT / "jobs" / "selfplay.yaml", n=12)
     votes = write(
         folder / "votes.jsonl",
@@ -111,7 +114,7 @@ def judged(folder: Path) -> Path:
 
 
 def generated(folder: Path, service: Service, **changes: Any) -> Path:
-    """A run against a service on this machine; each scenario is asked for once."""
+    """Make a run against a service on this machine; each scenario is requested once."""
 
     async def generate() -> Ended:
         async with serve(service):
@@ -124,12 +127,12 @@ def generated(folder: Path, service: Service, **changes: Any) -> Path:
 
 
 def clean(text: str) -> str:
-    """Without what a space may not hold."""
+    """Return the text without characters that a space may not contain."""
     return "".join(char for char in text if char.isprintable())
 
 
 def made(folder: Path, *options: str, job: Path = QUICKSTART, n: int = 40) -> Path:
-    """A run by the simulator, whatever it comes to."""
+    """Make a run by the simulator, with any outcome."""
     ended = asyncio.run(edgen("generate", job, "-n", str(n), "-o", folder, *options))
     assert ended.code in (0, 3, 4), ended.err
     return folder

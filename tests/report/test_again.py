@@ -1,4 +1,4 @@
-"""A run made again by what its report says, and by nothing else."""
+"""A run repeated from its report's instructions alone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pytest
 from edgen.report.gather import gather
 from edgen.report.page import write_report
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.report.runs import made
 
 
 def instructions(page: str) -> tuple[list[str], dict[str, str]]:
-    """The commands of the section, and the files it holds by the names it tells to save them under."""
+    """Return the commands of the section, and its files by the names under which to save them."""
     found = re.search(r'<section id="again">(.*?)</section>', page, re.DOTALL)
     assert found
-    # as a browser does, without the line feed behind <pre>
+    # as a browser does, without the line feed after <pre>
     files = re.findall(r'<summary>([^<]+)</summary><pre class="file">\n(.*?)</pre>', found[1], re.DOTALL)
     return re.findall(r"<pre>(.*?)</pre>", found[1], re.DOTALL), {n: html.unescape(t) for n, t in files}
 
@@ -28,7 +29,8 @@ def shards(run: Path) -> dict[str, bytes]:
     return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("shards/conversations_*")}
 
 
-@pytest.mark.parametrize("kind", ["plain", "arms"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", dose(["arms"], ["plain", "arms"]))
 def test_the_page_alone_is_enough(
     kind: str,
     reported: Callable[[str], Path],
@@ -49,7 +51,7 @@ def test_the_page_alone_is_enough(
     assert command(*commands[1].split()[1:]).code in (0, 3)
     assert shards(run)
     assert shards(empty / "again") == shards(run)
-    # and with the folder, wherever that is
+    # and with the folder, at any place
     monkeypatch.chdir(tmp_path)
     assert command(*commands[0].replace("RUN", str(run)).split()[1:]).code in (0, 3)
     assert shards(tmp_path / "again") == shards(run)
@@ -59,7 +61,7 @@ def test_what_the_page_cannot_carry_is_not_promised(tmp_path: Path) -> None:
     run = made(tmp_path / "run")
     space = run / "inputs" / "space.yaml"
     text = space.read_text()
-    (run / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
+    (run / "digests.json").unlink()  # as after an older edgen: the copy is accepted unchanged
     for more in ("# a longer one\n" * 10_000, "# \u202e\n"):
         space.write_text(text + more)
         assert gather(run).inputs is None

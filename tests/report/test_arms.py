@@ -1,4 +1,4 @@
-"""Arms in a report: paired or not, their own intervals, all of them beside each other, and what stays after Holm."""
+"""Arms in a report: paired or not, their own intervals, side by side, and differences after Holm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.report.runs import made
 
 
 def blocks(name: str, *arms: ArmReport) -> list[Block]:
-    """What a measure shows of these arms."""
+    """Return the blocks that a measure shows of these arms."""
     found = [ArmResult(arm.label, arm.name, arm.quality.values[name], arm.job) for arm in arms]
     return list(list_blocks(find("measure", name), found))
 
@@ -36,7 +36,7 @@ def pictures(name: str, *arms: ArmReport) -> dict[str, Picture]:
 
 
 def with_value(arm: ArmReport, name: str, value: object, **more: object) -> ArmReport:
-    """The arm with another value of a measure."""
+    """Return the arm with another value of a measure."""
     quality = msgspec.structs.replace(arm.quality, values={**arm.quality.values, name: value})
     return msgspec.structs.replace(arm, quality=quality, **more)
 
@@ -56,7 +56,7 @@ def space(folder: Path, name: str, topics: list[object]) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Three arms, one of which weighs the space otherwise."""
+    """Return a report of three arms, one of which weighs the space differently."""
     folder = tmp_path_factory.mktemp("arms")
     space(folder, "plain.yaml", [*TOPICS[:2], {"value": "rivers", "weight": 0.0002}])
     space(folder, "weighed.yaml", [*TOPICS[:2], {"value": "rivers", "weight": 9}])
@@ -84,7 +84,7 @@ def text(report: Report) -> str:
 
 @pytest.fixture(scope="module")
 def section(text: str) -> str:
-    """What the section about arms says."""
+    """Return the report's section about arms."""
     found = re.search(r'<section id="arms">(.*?)</section>', text, re.DOTALL)
     assert found
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
@@ -138,7 +138,7 @@ def test_every_arm_is_drawn_for_each_repair(report: Report) -> None:
     drawn = re.findall(r"([\w ]+) · (\w+): \d", repairs.alternative)
     assert len(drawn) == 24
     assert [arm for _, arm in drawn] == ["published", "weighed", "json"] * 8
-    # the kinds of the largest share in any arm, whichever arm that is
+    # the kinds with the largest share in any arm
     overviews = [arm.quality.overview for arm in report.arms]
     largest = {
         kind.replace("_", " "): max(each.repairs.get(kind, 0) / each.records for each in overviews)
@@ -149,7 +149,7 @@ def test_every_arm_is_drawn_for_each_repair(report: Report) -> None:
 
 
 def test_debris_that_is_left_is_no_repair(report: Report) -> None:
-    """Both have kinds of one name: neither covers the other's count."""
+    """Both have kinds with the same name: neither covers the other's count."""
     overview = msgspec.structs.replace(
         report.arms[0].quality.overview, repairs={"empty_turn": 11}, defects={"empty_turn": 2}
     )
@@ -159,7 +159,10 @@ def test_debris_that_is_left_is_no_repair(report: Report) -> None:
 
 
 def test_never_planned_is_not_never_accepted(report: Report) -> None:
-    """In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each time."""
+    """A topic that was never planned is not listed as never accepted.
+
+    In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each time.
+    """
     coverage = report.arms[0].quality.values["coverage"]
     topics = msgspec.structs.replace(coverage.dimensions[0], seen=1, unseen=("deserts",))
     assert (topics.planned, topics.unplanned) == (2, ("rivers",))
@@ -240,7 +243,7 @@ def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
 
 
 def test_what_no_scenario_changes_is_called_so_and_not_drawn() -> None:
-    """An arm that answers as the baseline does has no interval from 0.0 to 0.0: none differs, as the terminal says."""
+    """An arm that answers like the baseline has no interval from 0.0 to 0.0: no scenario differs."""
     found = one_metric(p=0.01, p_holm=0.2)
     alike = msgspec.structs.replace(found.metrics[0].differences[0], value=0.0, low=0.0, high=0.0, changed=0)
     other = msgspec.structs.replace(found.metrics[0], name="n", title="n")

@@ -1,4 +1,4 @@
-"""A report in a real browser: what is in it is shown, not run; it fits a phone; it follows light and dark."""
+"""A report in a real browser: its content is shown, not run; it fits a phone; it follows light and dark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.report.browser import Page, browser, chromium
 from tests.report.runs import ATTACKS
 
-SCREENSHOTS = os.environ.get("EDGEN_SCREENSHOTS")  # a folder for what the pages look like; None keeps nothing
+SCREENSHOTS = os.environ.get("EDGEN_SCREENSHOTS")  # a folder for screenshots; None keeps none
 OVERFLOW = (
     "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') && "
     "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
@@ -47,7 +47,7 @@ async def _shown_and_not_run(page: Page) -> None:
     assert "\\u202ereversed" in text
     assert "\u202e" not in text
     assert "\\x1b[31mred" in text
-    # a reply that was rejected, and what stands within a picture
+    # a rejected reply, and the text within a picture
     assert "I cannot help with that." in text
     assert "characters; rejected.jsonl has them all" in text
     inside = await page.value("[...document.querySelectorAll('svg text')].map(t => t.textContent).join('|')")
@@ -72,7 +72,7 @@ def test_it_fits_a_phone_and_follows_light_and_dark(reported: Callable[[str], Pa
 
 
 async def _fits_and_follows(page: Page, name: str) -> None:
-    """Nothing sticks out, open or folded, at any width; the background is dark where dark is wished for."""
+    """Check that all content fits at any width, and that the background follows the dark setting."""
     await _keep(page, f"{name}-light")
     light = await page.value("getComputedStyle(document.body).backgroundColor")
     await page.look(width=1280, height=1600, dark=True)

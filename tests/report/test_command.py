@@ -1,4 +1,4 @@
-"""`edgen report` as it is called, mistakes included."""
+"""`edgen report` from the command line, mistakes included."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_it_is_written_into_the_run_and_anew(
     elsewhere = tmp_path / "elsewhere.html"
     assert command("report", run, "-o", elsewhere).code == 0
     assert elsewhere.read_bytes() == first
-    # the run is still what it was
+    # the run is unchanged
     assert command("generate", run / "job.yaml", "-o", run).code == 0
 
 

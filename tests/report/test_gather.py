@@ -1,4 +1,4 @@
-"""What is read of a run: how long answers took, and no more of a text than a page can hold."""
+"""The data read from a run: the times of answers, and no more of a text than a page can show."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""What a reader sees of a report in Chromium: nothing cut or overlapping, bars as long as their numbers, text that can be read,
-in light and dark, on a phone and on wide screens, for runs that are hard to lay out."""
+"""The layout of a report in Chromium.
+
+Nothing is cut or overlaps, bars are as long as their numbers, and text is readable, in light and dark, on a
+phone and on wide screens, for runs that are hard to lay out.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ FOLDED = "document.querySelectorAll('details').forEach(d => d.open = {})"
 
 @pytest.mark.only_long
 def test_nothing_is_cut_or_unreadable(reported: Callable[[str], Path], tmp_path: Path) -> None:
-    """In a report of each kind, which one browser opens."""
+    """One browser opens a report of each kind."""
     chromium()
 
     async def look() -> None:
@@ -49,7 +52,10 @@ async def _look_at(page: Page, report: Path) -> None:
 
 
 async def _check(page: Page, width: int, *, folded: bool) -> None:
-    """On a wide screen what is not folded away needs no scrolling; elsewhere a table may be scrolled in its own frame."""
+    """Check the layout of a page.
+
+    On a wide screen, unfolded content needs no scrolling; elsewhere a table may be scrolled in its own frame.
+    """
     for check in ("overflow", "touching", "torn", "pictures", "bars", "colourWords"):
         assert await page.value(f"{CHECKS}.{check}()") == [], (check, width)
     if folded and width >= 1280:
@@ -57,8 +63,10 @@ async def _check(page: Page, width: int, *, folded: bool) -> None:
 
 
 def test_the_experiment_is_half_as_long_as_it_was(reported: Callable[[str], Path], tmp_path: Path) -> None:
-    """18,666 pixels of jobs/experiment.yaml at a width of 1,280, once; this run of it has fewer conversations and the same
-    sections."""
+    """The page of jobs/experiment.yaml was once 18,666 pixels long at a width of 1,280.
+
+    This run of the job has fewer conversations and the same sections.
+    """
     chromium()
     report = reported("arms") / "report.html"
 

@@ -1,4 +1,4 @@
-"""A report depends on nothing that matplotlib keeps in a user's home: neither settings nor a list of fonts."""
+"""A report is independent of matplotlib's files in a user's home: settings and list of fonts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANNOUNCED = "lists the fonts of this machine"
 
 
 def report(run: Path, home: Path) -> tuple[str, str]:
-    """Write a report in a new process whose matplotlib keeps its things in `home`; return the page and the remarks."""
+    """Write a report in a new process with matplotlib's files in `home`; return the page and the remarks."""
     done = subprocess.run(
         [sys.executable, "-m", "edgen", "report", str(run)],
         capture_output=True, text=True, timeout=100,

@@ -1,4 +1,4 @@
-"""What every report holds, read as a parser reads it."""
+"""The content of every report, read as a parser reads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ VOID = {"meta", "br", "path", "use"}
 
 
 class Read(HTMLParser):
-    """The elements of a page in order, with what is open around each; raises where tags do not nest."""
+    """The elements of a page in order, with the open elements around each.
+
+    Raises an error where tags do not nest.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -50,7 +53,7 @@ def report(request: pytest.FixtureRequest, reported: Callable[[str], Path]) -> s
 
 
 def test_the_same_run_gives_the_same_bytes(reported: Callable[[str], Path], tmp_path: Path) -> None:
-    """One with arms has every kind of picture."""
+    """The run has arms, so every kind of picture occurs."""
     run = reported("arms")
     assert write_report(run, tmp_path / "again.html").path.read_bytes() == (run / "report.html").read_bytes()
 

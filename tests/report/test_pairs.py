@@ -1,4 +1,4 @@
-"""What a report says of a run's preference pairs: as much as `edgen pairs --report`, with examples."""
+"""A report's section on preference pairs: the same as `edgen pairs --report`, with examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which conversations are shown."""
+"""The conversations that a report shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are put into words."""
+"""The wording of values."""
 
 from __future__ import annotations
 

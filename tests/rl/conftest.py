@@ -1,8 +1,8 @@
-"""The slow group: what edgen exports, in the hands of libraries that nobody here wrote.
+"""The slow group: edgen's exports used by third-party libraries.
 
-`make test-rl` makes an environment with TRL and runs these tests there. Where TRL is not installed there
-is nothing to collect, so the ordinary tests pass this folder by. Nothing leaves the machine: the hub is
-off, its folders are temporary, and every connection is refused and counted.
+`make test-rl` makes an environment with TRL and runs these tests there. Without TRL there is nothing to
+collect, so the ordinary tests skip this folder. Nothing leaves the machine: the hub is off, its folders are
+temporary, and every connection is refused and counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import pytest
 
 TRAINERS = importlib.util.find_spec("trl") is not None
 collect_ignore_glob = [] if TRAINERS else ["test_*.py"]
-# What does not fit into that environment has one of its own, and its tests are collected where it is: the module that
-# each needs. Some are clones on the path: readers of CIMA's release, of MSDialog's sets and of DSTC7's, CRWIZ's server, DSTC7's
-# scorer.
+# Libraries that do not fit into that environment have one of their own. Their tests are collected where the
+# module that each needs is installed. Some are clones on the path: readers of CIMA's release, of MSDialog's
+# sets and of DSTC7's, CRWIZ's server, DSTC7's scorer.
 APART = {
     name: name
     for name in ("axolotl", "bert_score", "llamafactory", "open_instruct", "openrlhf", "unsloth", "verl")
@@ -62,7 +62,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_leaves() -> Iterator[None]:
-    """Trainers are made in fixtures of the session too, which the guard over single tests does not cover."""
+    """Refuse connections in session fixtures too: the guard over single tests does not cover them."""
     tried: list[Any] = []
     connect = socket.socket.connect
 
@@ -88,7 +88,7 @@ def _nothing_leaves() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished self-play run with its pairs."""
+    """Return a finished self-play run with its pairs."""
     return make_run(tmp_path_factory.mktemp("run"))
 
 

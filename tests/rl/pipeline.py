@@ -1,8 +1,8 @@
-"""From a job to rows, as a user would: the installed `edgen`, its commands one after the other.
+"""From a job to rows, like a user: the installed `edgen`, its commands one after the other.
 
-The run has thirty scenarios of self-play by the simulator, four conversations each, the last three of
-which leave the first at a teacher turn. The judge is one that favours the first slot and says nothing at
-times, so that there are ties and abstentions. Exports are made when first asked for, and read by `datasets`.
+The run has thirty scenarios of self-play by the simulator, four conversations each, the last three of which
+leave the first at a teacher turn. The judge favours the first slot and sometimes gives no verdict, so that
+there are ties and abstentions. Exports are made on first use, and read by `datasets`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 def edgen(*arguments: str | Path, cwd: Path, code: int = 0) -> str:
-    """What the command says on standard output; it can reach no server and holds no key."""
+    """Return the standard output of the command; it can reach no server and holds no key."""
     closed = "http://127.0.0.1:9"
     done = subprocess.run(
         [Path(sys.executable).parent / "edgen", *arguments],
@@ -56,7 +56,7 @@ def edgen(*arguments: str | Path, cwd: Path, code: int = 0) -> str:
 
 
 def make_run(folder: Path) -> Path:
-    """A finished run with pairs that an oracle labelled."""
+    """Make a finished run with pairs that an oracle labelled; return its path."""
     (folder / "job.yaml").write_text(JOB)
     run = folder / "run"
     edgen("generate", "job.yaml", "-o", run, cwd=folder)
@@ -65,7 +65,10 @@ def make_run(folder: Path) -> Path:
 
 
 class Exports:
-    """The run's exports, each made once. `folder(…)` is where, `summary(…)` what --json said, `rows(…)` the data."""
+    """The run's exports, each made once.
+
+    `folder(…)` is the path, `summary(…)` the output of --json, `rows(…)` the data.
+    """
 
     def __init__(self, run: Path, root: Path) -> None:
         self.run = run
@@ -89,7 +92,7 @@ class Exports:
     def load(
         self, name: str, train: str = "teacher", opening: str = "user", config: str | None = None
     ) -> DatasetDict:
-        """As the card's own words have it: load_dataset(DIR)."""
+        """Load the export as in the card's own words: load_dataset(DIR)."""
         return load_dataset(
             str(self.folder(name, train, opening)), config, cache_dir=str(self.root / "cache")
         )
@@ -98,7 +101,7 @@ class Exports:
         return self.load(name, train, opening)["train"]
 
     def lessons(self) -> dict[str, list[tuple[str, str]]]:
-        """The run's accepted conversations by id, from its shards: (role, text), the end marker taken off."""
+        """Return the accepted conversations by id, as (role, text) without the end marker."""
         found = {}
         for path in sorted((self.run / "shards").glob("conversations_*.json")):
             for record in json.loads(path.read_text()):
@@ -112,7 +115,7 @@ class Exports:
 
 
 class Tokenizers:
-    """One tokenizer a template, all trained on the exported conversations."""
+    """One tokenizer per template, all trained on the exported conversations."""
 
     def __init__(self, exports: Exports) -> None:
         self.texts = [text for turns in exports.lessons().values() for _, text in turns]
@@ -125,7 +128,7 @@ class Tokenizers:
 
 
 def joined(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Turns running by one side are one message, a blank line between them."""
+    """Join consecutive turns by one side into one message, with a blank line between them."""
     result: list[tuple[str, str]] = []
     for role, text in turns:
         if result and result[-1][0] == role:

@@ -1,4 +1,4 @@
-"""An ASGI application behind a real server."""
+"""An ASGI application in a real server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Served:
     """uvicorn in a thread, on a port of its own."""
 
     def __init__(self, app: Any) -> None:
-        self._address = getattr(app, "address", str)  # with the token, where it has one
+        self._address = getattr(app, "address", str)  # with the token, if it has one
         self._server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 

@@ -1,4 +1,4 @@
-"""The environment in the hands of SkyRL-gym, OpenEnv and verifiers: the same words meet the same answers and rewards."""
+"""The environment in SkyRL-gym, OpenEnv and verifiers: the same words get the same answers and rewards."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def env(tmp_path: Path) -> Iterator[SyncEducationEnv]:
 
 
 def alone(env: SyncEducationEnv, index: int, turns: int = 100) -> tuple[list[Any], Step]:
-    """What the environment itself shows to a policy that says `words`, and how it ends."""
+    """Return the environment's own messages to a policy that says `words`, and its end."""
     conversation = env.conversation(index)
     seen: list[Any] = [conversation.reset()]
     for number in range(turns):
@@ -60,7 +60,7 @@ def lessons(env: SyncEducationEnv) -> Iterator[str]:
 
 
 def play_skyrl(row: dict[str, Any], **extras: Any) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
-    """As SkyRL's generator does it: all columns but two are extras."""
+    """Play as SkyRL's generator does: all columns but two are extras."""
     told = {name: value for name, value in row.items() if name not in {"prompt", "env_class"}}
     gym = skyrl_gym.make(row["env_class"], env_config={}, extras=told | extras)
     seen: list[Any] = [gym.init(row["prompt"])[0]]
@@ -100,7 +100,10 @@ def test_skyrl_stops_after_its_turns_with_the_closing_probability(
 
 
 def test_skyrl_where_another_role_opens_or_fails(tmp_path: Path) -> None:
-    """A student who opens has spoken after `init`; one whose words are no turn leaves no reward that is known."""
+    """A role that opens or fails in SkyRL is handled.
+
+    A student who opens has spoken after `init`; one whose words are no turn leaves no known reward.
+    """
     path = job(tmp_path, selfplay={"first": "student", "closing": "student", "max_turns": 12})
     broken = {"default": {"type": "simulator", "faults": "empty=1"}}
     with SyncEducationEnv.from_job(path) as env:
@@ -168,7 +171,7 @@ def test_openenv_without_an_event_loop_its_stop_and_its_errors(tmp_path: Path, e
 
 @pytest.fixture(scope="module")
 def plugin() -> Iterator[str]:
-    """A module of the user's, as the documentation has it."""
+    """Yield the name of a user's module, written as in the documentation."""
     module = ModuleType("edgen_lessons")
     exec("from edgen.env.verifiers import *\nfrom edgen.env.verifiers import __all__", module.__dict__)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""docs/environment.md tells the truth: what it shows of each adapter runs as it stands, and so does the example."""
+"""docs/environment.md is correct: its code for each adapter runs unchanged, and so does the example."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE = (ROOT / "docs" / "environment.md").read_text()
 
 
 def blocks(heading: str, language: str = "python") -> list[str]:
-    """The code under a heading, block by block."""
+    """Return the code under a heading, block by block."""
     (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     found = re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert found, heading

@@ -1,4 +1,7 @@
-"""The short form of `make proof`: SmolLM2 makes data with edgen, TRL trains its weights, edgen tests them without a schema."""
+"""The short form of `make proof`.
+
+SmolLM2 makes data with edgen, TRL trains its weights, edgen tests them without a schema.
+"""
 
 from __future__ import annotations
 
@@ -25,5 +28,5 @@ def test_a_model_gives_more_usable_answers_after_learning_from_its_own_data(tmp_
     figures = json.loads((tmp_path / "improve" / "figures.json").read_text())
     before, after = figures["before"], figures["after sft"]
     assert figures["sft"]["rows"] == figures["made"]["right"] > 0
-    # 8 scenarios: more than chance, less than what was measured with other seeds
+    # 8 scenarios: more than chance, less than measured with other seeds
     assert after["usable"]["value"] >= before["usable"]["value"] + 0.25, figures

@@ -1,4 +1,4 @@
-"""Whole data sets in the hands of their readers: `datasets`, mlcroissant and ConvoKit load what edgen exports."""
+"""Whole data sets in their readers: `datasets`, mlcroissant and ConvoKit load edgen's exports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ shards: {train: 3, test: 1}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with two arms, of which some conversations were refused."""
+    """Return a run with two arms, of which some conversations were refused."""
     folder = tmp_path_factory.mktemp("loaded")
     (folder / "job.yaml").write_text(JOB)
     edgen("generate", "job.yaml", "-o", folder / "run", cwd=folder, code=3)
@@ -47,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def records(run: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """The run's records by side and id, from its shards."""
+    """Return the run's records by side and id, from its shards."""
     found: dict[str, dict[str, dict[str, Any]]] = {"train": {}, "test": {}}
     for path in run.glob("arms/*/shards/conversations_*.json"):
         side = found["test" if "eval" in path.name else "train"]
@@ -62,7 +62,7 @@ def exported(run: Path, name: str, folder: Path, *options: str) -> Path:
 
 
 def spoken(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was said, without the end marker."""
+    """Return the turns of a record, without the end marker."""
     turns = [(turn["role"], turn["text"]) for turn in record["conversation"]]
     role, text = turns[-1]
     return [*turns[:-1], (role, text.removesuffix("[end of conversation]").rstrip())]
@@ -123,7 +123,7 @@ def test_datasets_loads_the_released_layout_and_the_flat_turns(
 
 
 def test_datasets_takes_no_export_for_another_of_the_same_name(run: Path, tmp_path: Path) -> None:
-    """Its cache knows a folder by its last name; what was loaded from there before is not what is there now."""
+    """Its cache identifies a folder by its last name, although the content has changed."""
     cache = str(tmp_path / "cache")
     (tmp_path / "job.yaml").write_text(JOB)
     edgen("generate", "job.yaml", "-n", "20", "-o", few := tmp_path / "few", cwd=tmp_path, code=3)
@@ -142,7 +142,7 @@ def test_datasets_takes_no_export_for_another_of_the_same_name(run: Path, tmp_pa
 
 
 def test_datasets_takes_no_format_for_another_in_the_same_place(run_folder: Path, tmp_path: Path) -> None:
-    """Every format one after the other in one folder, as when `-o a` is used again."""
+    """Every format is written one after the other to one folder, as when `-o a` is reused."""
     cache, folder = str(tmp_path / "cache"), tmp_path / "a"
     for name in TABLES:
         edgen("export", run_folder, "--to", name, "-o", folder, cwd=tmp_path)
@@ -159,7 +159,7 @@ def test_mlcroissant_takes_the_description_and_reads_the_records(
     data = mlcroissant.Dataset(str(folder / "croissant.json"))
     metadata = data.metadata
     assert not metadata.ctx.issues.errors
-    # What is recommended and missing is what nobody stated; nothing else is complained about.
+    # Only recommended properties without a value are reported as missing.
     missing = {
         warning.split('Property "')[1].split('"')[0].rsplit("/")[-1]
         for warning in metadata.ctx.issues.warnings
@@ -176,13 +176,13 @@ def test_mlcroissant_takes_the_description_and_reads_the_records(
             for turn in row["conversation"]
         ]
         assert turns == records[side][name]["conversation"]
-        # pandas, through which it goes, reads a number of JSON to within its last digit
+        # pandas, which the loader uses, reads a number of JSON to within its last digit
         assert row["probability"] == pytest.approx(records[side][name]["probability"])
         assert row["simulated"] is True
     assert found == {side: set(rows) for side, rows in records.items()}
 
 
-# In a process of its own: ConvoKit writes a file into the home folder when it is first used.
+# In a process of its own: ConvoKit writes a file into the home folder at its first use.
 READ = """\
 import json, sys
 from convokit import Corpus
@@ -213,7 +213,7 @@ def test_convokit_loads_the_corpus(
     done = subprocess.run(
         [sys.executable, "-c", READ, str(folder)],
         capture_output=True, text=True, timeout=120, check=False, encoding="utf-8",
-        # The plainest of locales: the files are to be read by their own means.
+        # The plainest of locales: files must be readable without its encoding.
         env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0",
              "PYTHONCOERCECLOCALE": "0", "PYTHONWARNINGS": "ignore"},
     )  # fmt: skip

@@ -19,7 +19,7 @@ from tests.rl.served import Served
 
 
 def request(url: str, body: bytes | None = None, **headers: str) -> int:
-    """The status of a request to the server."""
+    """Return the status of a request to the server."""
     asked = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
     try:
         with urllib.request.urlopen(asked, timeout=120) as answered:

@@ -1,4 +1,4 @@
-"""REFUEL's columns of tokens: as its own script pads and masks them, and as a trainer stacks them."""
+"""REFUEL's columns of tokens: padded and masked as by its own script, and stacked as by a trainer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tokens(tokenizers: Tokenizers) -> PreTrainedTokenizerBase:
 def made(
     exports: Exports, tokens: PreTrainedTokenizerBase, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, Any]]:
-    """The export with tokens, and what --json said."""
+    """Return the export with tokens, and the output of --json."""
     folder = tmp_path_factory.mktemp("refuel")
     tokens.save_pretrained(folder / "tiny-model")
     said = edgen(
@@ -38,7 +38,7 @@ def made(
 
 
 def test_a_trainer_stacks_them(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    """The columns that refuel.py takes of both splits."""
+    """The columns that refuel.py takes of both splits can be stacked."""
     names = [f"{side}_{what}" for side in ("chosen", "reject") for what in ("token", "mask", "reward")]
     for split in ("train", "test"):
         rows = load_dataset(str(made[0]), cache_dir=str(tmp_path), split=split).with_format(

@@ -94,7 +94,10 @@ def test_tokens_are_those_of_the_whole_conversation(
     env: SyncEducationEnv, tokenizers: Tokenizers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str,
     closes: bool,
 ) -> None:  # fmt: skip
-    """A policy whose words are known, with and without the end of a turn: nothing is missing, nothing is there twice."""
+    """The tokens of a policy with known words are complete, and none is repeated.
+
+    With and without the end of a turn.
+    """
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     tokens = tokenizers.with_template(template)
     asked: list[int] = []

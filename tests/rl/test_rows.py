@@ -1,6 +1,6 @@
-"""Every export is a data set that `datasets` loads from its folder, with the splits and rows it promises.
+"""Every export is a data set that `datasets` loads from its folder, with the promised splits and rows.
 
-The conversations in it go through chat templates that nobody here wrote: those that TRL ships.
+Its conversations pass through third-party chat templates: those that TRL ships.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_a_folder_loads(exports: Exports, name: str) -> None:
 
 
 def test_every_conversation_is_a_lesson_to_imitate(exports: Exports) -> None:
-    """Supervised formats hold each accepted conversation once, those that came out alike among them."""
+    """Supervised formats contain each accepted conversation once, identical ones included."""
     lessons = exports.lessons()
     for name in ("trl-sft", "sharegpt", "verl"):
         repeated = exports.summary(name)["left_out"].get("repeated", 0)
@@ -48,7 +48,7 @@ def test_every_conversation_is_a_lesson_to_imitate(exports: Exports) -> None:
 
 
 def test_trl_reads_sharegpt_as_its_own_format(exports: Exports) -> None:
-    """TRL's converter of `conversations` makes of a sharegpt row what trl-sft has in `messages`, but for the names."""
+    """TRL turns a sharegpt row's `conversations` into trl-sft's `messages`, apart from the names."""
     names = {"human": "user", "gpt": "assistant", "system": "system"}
     converted = [
         [
@@ -66,7 +66,7 @@ def test_trl_reads_sharegpt_as_its_own_format(exports: Exports) -> None:
 
 
 def whole_conversations(name: str, row: Row) -> Iterator[list[Message]]:
-    """The conversations in a row, prompt and what follows joined."""
+    """Yield the conversations in a row, prompt and continuation joined."""
     if name == "trl-dpo":
         yield row["prompt"] + row["chosen"]
         yield row["prompt"] + row["rejected"]
@@ -79,14 +79,15 @@ def whole_conversations(name: str, row: Row) -> Iterator[list[Message]]:
         yield row["messages"]
 
 
-# What these refuse: gemma a system message, a first message that is not the user's, and roles that do not
-# alternate; cohere the last two. The others take anything, and show that no text breaks them.
+# Refused by these templates: gemma refuses a system message, a first message that is not the user's, and
+# roles that do not alternate; cohere the last two. The others accept anything, and show that no text breaks
+# them.
 PUBLISHED = {"gemma": ("user",), "cohere": ("user", "both"), "llama3": ("user", "system", "both"),
              "qwen2_5": ("user", "system", "both"), "phi3": ("user", "system", "both")}  # fmt: skip
 
 
 def published(name: str) -> str:
-    """A chat template of a published model, as TRL ships it."""
+    """Return a chat template of a published model, as TRL ships it."""
     return (Path(trl.__file__).parent / "chat_templates" / f"{name}.jinja").read_text()
 
 
@@ -96,7 +97,7 @@ def published(name: str) -> str:
 def test_published_templates_take_every_row(
     exports: Exports, tokenizers: Tokenizers, template: str, opening: str
 ) -> None:
-    """Rendered, the text of a prompt is how the text of prompt and answer begins."""
+    """The rendered text of a prompt is a prefix of the text of prompt and answer."""
     tokens = tokenizers.with_template(published(template))
     for name in ("trl-dpo", "trl-kto", "trl-conversation", "trl-sft", "verl"):
         for rows in exports.load(name, opening=opening).values():
@@ -129,7 +130,7 @@ def pairs(exports: Exports) -> dict[str, Row]:
 
 
 def test_no_scenario_is_on_both_sides_of_the_split(exports: Exports) -> None:
-    """By the pairs' own file, and by what the rows say: no prompt of the test split is in train."""
+    """By the pairs' own file, and by the rows: no prompt of the test split is in train."""
     sides: dict[int, set[str]] = {}
     for pair in pairs(exports).values():
         sides.setdefault(pair["scenario"], set()).add(pair["split"])
@@ -141,7 +142,7 @@ def test_no_scenario_is_on_both_sides_of_the_split(exports: Exports) -> None:
 
 
 def test_openrlhf_pairs_are_trl_pairs(exports: Exports) -> None:
-    """TRL, left to find the prompt that two conversations share, finds the prompts of trl-dpo."""
+    """TRL finds the prompts of trl-dpo where it must find the prompt that two conversations share."""
     found = {row["id"]: trl.extract_prompt(row) for row in exports.load("openrlhf", config="pairs")["train"]}
     expected = {row["id"]: row for row in exports.train("trl-dpo")}
     assert found.keys() == expected.keys()
@@ -161,7 +162,7 @@ def test_openrlhf_scores_are_trl_labels(exports: Exports) -> None:
 
 
 def test_a_kto_row_is_good_or_bad(exports: Exports) -> None:
-    """No turn is both after the same prompt, and none stands there twice."""
+    """No turn is both good and bad after the same prompt, and none occurs there twice."""
     for rows in exports.load("trl-kto").values():
         said = [json.dumps([row["prompt"], row["completion"]]) for row in rows]
         assert len(set(said)) == len(said)
@@ -178,7 +179,7 @@ def test_refuel_conversations_part_at_round_h(exports: Exports) -> None:
 
 
 def test_mtpo_keeps_ties_and_sides(exports: Exports) -> None:
-    """p is of the first conversation, which is side a of the pair; what has no verdict is not here."""
+    """p is of the first conversation, which is side a of the pair; pairs without a verdict are left out."""
     known, lessons = pairs(exports), exports.lessons()
     ties = contradicted = 0
     for rows in exports.load("mtpo").values():
@@ -241,7 +242,7 @@ def test_a_run_without_pairs_is_refused(tmp_path: Path) -> None:
 
 
 def test_strict_templates_refuse_what_they_should(tokenizers: Tokenizers) -> None:
-    """Rows that pass through these templates pass because they fit, not because anything does."""
+    """Rows that pass through these templates pass because they fit: the templates do refuse others."""
     first = [{"role": "assistant", "content": "Hello."}]
     twice = [{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]
     for template in (tiny.STRICT, published("gemma"), published("cohere")):

@@ -1,4 +1,4 @@
-"""SkyRL's own data set and environments on its export: prompts come through, and a reply is scored by the judge."""
+"""SkyRL's own data set and environments on its export: prompts are unchanged, the judge scores replies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(exports: Exports, tokenizers: Tokenizers) -> PromptDataset:
 
 @pytest.fixture(scope="module")
 def _registered(exports: Exports) -> Iterator[None]:
-    """As the card says."""
+    """Register the environments as the card says."""
     card = (exports.folder("skyrl") / "README.md").read_text()
     told = next(line for line in card.splitlines() if line.startswith("skyrl_gym.register("))
     exec(told.replace('"JOB"', repr(str(exports.run / "job.yaml"))), {"skyrl_gym": skyrl_gym})
@@ -45,7 +45,7 @@ def test_the_prompts_come_through(exports: Exports, rows: PromptDataset) -> None
 
 @pytest.mark.usefixtures("_registered")
 def test_the_environment_scores_one_reply(rows: PromptDataset) -> None:
-    """As SkyRL's generator makes and steps it."""
+    """The environment is made and stepped as by SkyRL's generator."""
 
     def play(number: int, reply: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
         prompt, env_class, extras, _ = rows[number]

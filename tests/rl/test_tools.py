@@ -31,8 +31,10 @@ def env(tmp_path: Path) -> Iterator[SyncEducationEnv]:
 
 
 class Scripted(GRPOTrainer):
-    """A trainer whose policy's words are known: two calls of `say`, then a word of its own. Every other conversation
-    goes otherwise, so that there is something to be learned."""
+    """A trainer whose policy's words are known: two calls of `say`, then a text.
+
+    Every other conversation differs, so that there is something to learn.
+    """
 
     said = 0
 
@@ -50,7 +52,7 @@ def call(text: str) -> str:
 
 
 class Remembering(ToolEnvironment):
-    """Knows how it went."""
+    """A tool environment that keeps the words and the reward of each conversation."""
 
     played: ClassVar[list[tuple[int, list[str], float | None]]] = []
 

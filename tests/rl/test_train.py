@@ -1,6 +1,6 @@
-"""TRL's trainers take the exported rows as they are: real steps, and not one word about the data.
+"""TRL's trainers take the exported rows unchanged: real steps, without any warning about the data.
 
-Each trainer's own tokenised rows are compared with what the chat template makes of the exported ones.
+Each trainer's own tokenised rows are compared with the chat template's text of the exported ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ openings = pytest.mark.parametrize("opening", ["user", "both"])
 
 
 def ids(tokens: PreTrainedTokenizerBase, messages: list[Message], *, prompt: bool = False) -> list[int]:
-    """The template's tokens of these messages, by transformers alone."""
+    """Return the template's tokens of these messages, by transformers alone."""
     return tokens.apply_chat_template(messages, add_generation_prompt=prompt, return_dict=False)
 
 
@@ -95,7 +95,7 @@ def test_kto(exports: Exports, tokenizers: Tokenizers, template: str, opening: s
     bad = len(rows) - good
     assert good > 0
     assert bad > 0
-    # TRL asks whoever has more of one kind to weigh the other: good * weight : bad from 1 to 4/3.
+    # TRL asks users with more rows of one kind to weigh the other: good * weight : bad from 1 to 4/3.
     with complaints() as said:
         told = KTOConfig(**settings(tmp_path), desirable_weight=round(1.15 * bad / good, 2))
         trainer = KTOTrainer(
@@ -113,7 +113,7 @@ def test_kto(exports: Exports, tokenizers: Tokenizers, template: str, opening: s
 
 
 def trained_texts(tokens: PreTrainedTokenizerBase, labels: list[int]) -> list[str]:
-    """The texts that the loss falls on, in order: runs of labels that are not masked."""
+    """Return the texts that the loss falls on, in order: runs of labels that are not masked."""
     texts: list[str] = []
     run: list[int] = []
     for label in [*labels, -100]:
@@ -147,7 +147,7 @@ def test_sft_puts_the_loss_on_one_side(
     for row, seen in zip(rows, trainer.train_dataset, strict=True):
         assert trained_texts(tokens, seen["labels"]) == lessons[row["id"]]
     batch: dict[str, Any] = next(iter(trainer.get_train_dataloader()))
-    for labels in batch["labels"].tolist():  # what a step really gets
+    for labels in batch["labels"].tolist():  # the input of a real step
         assert trained_texts(tokens, labels) in lessons.values()
 
 
@@ -172,12 +172,12 @@ def test_sft_learns_a_response_alone(
         assert starts_with(seen["input_ids"], prompt)
         assert seen["labels"] == [-100] * len(prompt) + seen["input_ids"][len(prompt) :]
     batch: dict[str, Any] = next(iter(trainer.get_train_dataloader()))
-    for labels in batch["labels"].tolist():  # what a step really gets
+    for labels in batch["labels"].tolist():  # the input of a real step
         assert tokens.decode([label for label in labels if label != -100]) in answers
 
 
 def test_grpo_answers_the_prompts(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> None:
-    """An online method: it samples its own answers to prompts, here rewarded for their length."""
+    """An online method samples its own answers to prompts, here rewarded for their length."""
     tokens = tokenizers.with_template(tiny.STRICT)
     asked: list[list[Message]] = []
 
@@ -202,7 +202,7 @@ def test_grpo_answers_the_prompts(exports: Exports, tokenizers: Tokenizers, tmp_
 def test_a_prompt_that_is_no_prefix_is_complained_about(
     exports: Exports, tokenizers: Tokenizers, tmp_path: Path
 ) -> None:
-    """The tests above rest on hearing TRL. Here the template is at fault, and it is heard."""
+    """The tests above depend on TRL's warnings: here the template is wrong, and the warning is caught."""
     tokens = tiny.tokenizer(tokenizers.texts, "{{ messages | length }} messages\n" + tiny.PLAIN)
     rows: Dataset = exports.train("trl-dpo").select(range(4))
     with complaints() as said:

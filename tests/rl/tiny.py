@@ -1,8 +1,8 @@
 """A tiny random Llama and tokenizers for it, made on the spot: nothing is downloaded.
 
-PLAIN takes any list of messages. STRICT refuses, as several published templates do, a conversation that
-does not begin with the user (after at most one system message), or whose sides do not take turns. Both
-mark what the assistant says, so that TRL can put the loss there.
+PLAIN takes any list of messages. STRICT refuses, as several published templates do, a conversation that does
+not begin with the user (after at most one system message), or whose sides do not take turns. Both mark the
+assistant's text, so that TRL can put the loss there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TEMPLATES = {"plain": PLAIN, "strict": STRICT}
 
 
 def tokenizer(texts: Sequence[str], template: str) -> PreTrainedTokenizerBase:
-    """Byte-level BPE, trained on the texts themselves so that conversations stay a few hundred tokens long."""
+    """Return a byte-level BPE, trained on the texts so that conversations stay a few hundred tokens long."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
@@ -85,6 +85,6 @@ def reward_model(tokens: PreTrainedTokenizerBase, folder: Path) -> PreTrainedMod
 
 
 def _from_disk(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """Trainers that keep a reference model read it again from where the model came from."""
+    """Return the model loaded from disk: trainers with a reference model read it again from its source."""
     model.save_pretrained(folder / "model")
     return type(model).from_pretrained(folder / "model")

@@ -1,4 +1,4 @@
-"""Real steps of a trainer, and what must come of them."""
+"""Real steps of a trainer, and their required results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS = 2
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """What every trainer is told here: two short steps on the CPU, nothing cut off, nothing saved or reported."""
+    """Return the settings of every trainer: two short steps on the CPU, without cuts or reports."""
     return {
         "output_dir": str(folder), "max_steps": STEPS, "per_device_train_batch_size": 2, "learning_rate": 1e-3,
         "logging_steps": 1, "report_to": [], "save_strategy": "no", "use_cpu": True, "bf16": False, "seed": 1,
@@ -22,7 +22,7 @@ def settings(folder: Path) -> dict[str, Any]:
 
 
 def take_steps(trainer: Trainer) -> None:
-    """Trains; the loss of every step is a number, and the weights are not what they were."""
+    """Train; check that the loss of every step is a number, and that the weights have changed."""
     before = {name: weight.detach().clone() for name, weight in trainer.model.named_parameters()}
     done = trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]

@@ -1,4 +1,4 @@
-"""What libraries complain about, whichever way they say it."""
+"""Warnings of libraries, from logging and from `warnings`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from accelerate.logging import MultiProcessAdapter
 
-# What the libraries say about each other, and about no row.
+# Warnings of the libraries about each other, and about no row.
 INNOCENT = ("gradient_checkpointing",)
 
 
@@ -24,16 +24,16 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def complaints() -> Iterator[list[str]]:
-    """Every warning and error of the block, from logging and from `warnings`."""
+    """Yield every warning and error of the block, from logging and from `warnings`."""
     said: list[str] = []
     handler = _Collector(said)
-    # Some libraries keep their loggers from the root's handlers, so these get the handler themselves.
+    # Some libraries detach their loggers from the root's handlers, so these get the handler themselves.
     loggers = [logging.getLogger()] + [
         logger
         for logger in map(logging.getLogger, list(logging.Logger.manager.loggerDict))
         if not logger.propagate
     ]
-    MultiProcessAdapter.warning_once.cache_clear()  # what was said in an earlier test is said again
+    MultiProcessAdapter.warning_once.cache_clear()  # warnings of an earlier test are repeated
     for logger in loggers:
         logger.addHandler(handler)
     try:

@@ -1,4 +1,4 @@
-"""`edgen select`: the chosen conversations of a run are a run, its counts add up, and it says where it comes from."""
+"""`edgen select`: the chosen conversations of a run are a run, its counts add up, and it names its source."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def conversations(folder: Path) -> dict[str, edgen.Conversation]:
 
 class TestWhatMeasuresSay:
     def test_a_clause_finds_what_a_measure_counts(self, run: Path, tmp_path: Path) -> None:
-        """`edgen stats` over the whole run, and clauses over its conversations, one by one."""
+        """`edgen stats` over the whole run agrees with clauses over its conversations, one by one."""
         stats = edgen.open(run).stats(only=["leaks", "answers", "adherence"], progress=False).as_json()
         leaks = stats["leaks"]["conversations"]
         assert leaks

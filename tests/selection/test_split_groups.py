@@ -1,4 +1,4 @@
-"""Groups of a new split: whole, in order where that is asked, and as close to the share as they come."""
+"""Groups of a new split: whole, in order on request, and as close to the share as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the served batches share: clients, input files, and waiting for an end."""
+"""Helpers of the tests of the served batches: clients, input files, and waiting for an end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def openai_client(address: str) -> openai.AsyncOpenAI:
 
 
 def gemini_client(address: str) -> genai.Client:
-    """One that makes each call once: left to itself, it sends a call again whose connection dropped."""
+    """Return a client that makes each call once: by default, it repeats a call whose connection dropped."""
     return sdks.gemini_client(address, retry_options=types.HttpRetryOptions(attempts=1))
 
 
@@ -67,7 +67,7 @@ async def gemini_ended(api: Any, name: str) -> types.BatchJob:
 
 
 async def until(look: Callable[[], Any], found: Callable[[Any], bool], seconds: float = 120) -> Any:
-    """What `look` sees as soon as it is what was waited for."""
+    """Return the value of `look` as soon as it is the expected one."""
     end = time.monotonic() + seconds
     while not found(seen := await look()):
         assert time.monotonic() < end, seen

@@ -1,4 +1,4 @@
-"""A simulator served for each test that asks for one."""
+"""A simulator served for each test that requests one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Self-play, closing questions and comparisons with the shipped templates, by a loop of a few lines.
 
-The simulator is told who asks, as a run tells it; `test_routing` has it that a served one finds out.
+The simulator knows the protocol and role, as in a run; `test_routing` proves that a served one finds them
+out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def template(name: str) -> Prompt:
 
 
 def scenarios(count: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Scenarios of both shipped spaces, as many of each."""
+    """Return scenarios of both shipped spaces, as many of each."""
     found = []
     for name in ("education_dialogue", "broad"):
         sampler = Sampler(load_space(resources.find("preference_space", name)), seed, "random")
@@ -52,7 +53,7 @@ def variables(
     teaching: str = TEACHING[0],
     teacher_reaction: str = TEACHER_REACTIONS[4],
 ) -> dict[str, Any]:
-    """A scenario on irony."""
+    """Return a scenario on irony."""
     return {
         "topic": "Irony",
         "subject": None,
@@ -71,7 +72,7 @@ def other(role: Role) -> Role:
 def messages(
     variables: dict[str, Any], said: Sequence[tuple[Role, str]], first: Role = "Teacher"
 ) -> tuple[Message, ...]:
-    """What the side whose turn it is is asked with."""
+    """Return the messages for the side whose turn it is."""
     role = first if len(said) % 2 == 0 else other(first)
     brief = template(f"selfplay_{role.lower()}").messages(variables)
     head = brief if role == first else brief[:1]
@@ -92,7 +93,7 @@ def play(
     first: Role = "Teacher",
     start: Said | None = None,
 ) -> tuple[Said, Role | None]:
-    """A conversation without the end marker, and who spoke it."""
+    """Return a conversation without the end marker, and the role that wrote the marker."""
     said = list(start or [])
     while len(said) < 20:
         role = first if len(said) % 2 == 0 else other(first)
@@ -108,7 +109,7 @@ def shown(said: Sequence[tuple[Role, str]]) -> str:
 
 
 def closing(variables: dict[str, Any], said: Said) -> tuple[Message, ...]:
-    """The closing question to the student, behind what it last heard."""
+    """Return the closing question to the student, after the last turn that it heard."""
     history = [*messages(variables, [], "Student")[:1]]
     for role, said_text in [*said, ("Teacher", template("closing_student").messages(variables)[0].content)]:
         who: Literal["user", "assistant"] = "assistant" if role == "Student" else "user"
@@ -122,7 +123,7 @@ def self_judged(variables: dict[str, Any], said: Said, seed: int, planted: int |
 
 
 def samples() -> list[tuple[Message, ...]]:
-    """A request of each kind: a first turn, a later one of each side, a closing question, a comparison."""
+    """Return a request of each kind: first turn, later turns, closing question, comparison."""
     known = scenarios(2)[0]
     said, other_said = play(known, 1)[0], play(known, 2)[0]
     values = {"conversation_1": shown(said), "conversation_2": shown(other_said)}
@@ -146,5 +147,5 @@ def compared(first: str, second: str, seed: int, faults: Faults = NO_FAULTS) -> 
 
 
 def pairs(texts: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """All pairs within each group."""
+    """Return all pairs within each group."""
     return [pair for group in texts for pair in combinations(group, 2)]

@@ -1,5 +1,8 @@
-"""Templates as people write them, each with the two roles of its space: `SEEN` while the simulator learnt to answer them,
-`HELD_OUT` run for the first time when all of these were answered; of its 22 that a space could have, 21 were, too."""
+"""Templates in the words of different authors, each with the two roles of its space.
+
+`SEEN` was used while the simulator learnt to answer them. `HELD_OUT` was run for the first time when all of
+`SEEN` were answered; of its 22 that a space could have, 21 were, too.
+"""
 
 SEEN = {
     "plain": (
@@ -235,8 +238,8 @@ HELD_OUT = {
     ),
 }
 
-# A template for each role, and one for the closing question.
-# Written when the former were answered: by a simulator that knows its asker 33 of these 35 were, by a served one 12.
+# A template for each role, and one for the closing question. Written when the templates above were answered:
+# a simulator that knows its protocol answered 33 of these 35, a served one 12.
 LATER = {
     "plainest": (("Teacher", "Student"), "A teacher and a student talk about {{ topic }}."),
     "ask": (

@@ -1,4 +1,4 @@
-"""Prompts for the simulator, from the sentence frames that it is meant to understand."""
+"""Prompts for the simulator, from the sentence frames that it must understand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def prompt(
     turns: str = "The conversation lasts roughly 10-15 turns but ends when either side says [end of conversation].",
     layout: str = LAYOUT,
 ) -> tuple[Message]:
-    """One user message in sentences like those of the prompt published with Education Dialogue."""
+    """Return one user message in sentences like those of the prompt published with Education Dialogue."""
     about = f" about {topic}" if topic else ""
     text = (
         f"Simulate a conversation between a teacher in school and a student.\n{turns}\n"
@@ -71,7 +71,7 @@ def prompt(
 
 
 def every_scenario(count: int) -> list[tuple[Message]]:
-    """The first `count` prompts of the product of all tables; neighbours differ in the reactions."""
+    """Return the first `count` prompts of the product of all tables; neighbours differ in the reactions."""
     cells = product(TOPICS, LEARNING, TEACHING, STUDENT_REACTIONS, TEACHER_REACTIONS)
     return [prompt(t, a, b, c, d) for t, a, c, b, d in islice(cells, count)]
 
@@ -81,12 +81,12 @@ PROBABILITY = re.compile(r'^Probability:  "(\d(?:\.\d+)?)",$', re.MULTILINE)
 
 
 def turns_of(text: str) -> list[tuple[str, str]]:
-    """The turns of an answer in the published layout."""
+    """Return the turns of an answer in the published layout."""
     return [(role, said) for role, said in TURN.findall(text)]
 
 
 def probability_of(text: str) -> float:
-    """The probability of an answer in the published layout."""
+    """Return the probability of an answer in the published layout."""
     found = PROBABILITY.search(text)
     assert found, text
     return float(found[1])

@@ -1,4 +1,7 @@
-"""The vendors' clients as the tests of the served simulator use them. They share one TLS context, dear to make."""
+"""The vendors' clients for tests of the served simulator.
+
+They share one TLS context, which is expensive to make.
+"""
 
 from __future__ import annotations
 

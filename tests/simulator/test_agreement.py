@@ -30,7 +30,7 @@ def backend(config: dict[str, Any], timeout: float) -> Backend:
 
 @asynccontextmanager
 async def three(faults: str) -> AsyncIterator[dict[str, Backend]]:
-    """The embedded simulator, and both adapters in front of a served one, all with the same faults."""
+    """Yield the embedded simulator, and both adapters in front of a served one, all with the same faults."""
     async with serve_options(ServerOptions(port=0, faults=faults)) as address:
         configs: tuple[dict[str, Any], ...] = (
             {"type": "simulator", "faults": faults, "max_tokens": 300},

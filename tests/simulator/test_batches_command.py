@@ -1,4 +1,4 @@
-"""`edgen simulator` with batches, as a process; and what belongs to no vendor's format."""
+"""`edgen simulator` with batches, as a process; and input outside any vendor's format."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_line_that_passes_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, what: bytes, gemini: bool
 ) -> None:
-    """Whatever is in a file is refused as a whole, or is a request or a refusal of its own."""
+    """Any file is refused as a whole, or each of its lines is a request or gets its own refusal."""
     kind = GeminiBatchServer if gemini else OpenAIBatchServer
     form = kind(Store(SimulatedModel(NO_FAULTS, 0), 0, 0), BatchFaults(NO_FAULTS))
     line = jsonl([gemini_line(1) if gemini else openai_line(1)])

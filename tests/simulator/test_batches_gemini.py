@@ -44,7 +44,7 @@ async def begin(api: Any, count: int, name: str = "job") -> types.BatchJob:
 
 
 async def operation(address: str, name: str | None) -> dict[str, Any]:
-    """What the client does not tell of a batch."""
+    """Return an operation's fields that the client does not expose."""
     async with aiohttp.ClientSession() as http, http.get(f"{address}/v1beta/{name}") as answer:
         return dict(await answer.json())
 

@@ -1,4 +1,4 @@
-"""The closing question: one number that follows from how the lesson went."""
+"""The closing question: one number that follows from the course of the lesson."""
 
 from __future__ import annotations
 

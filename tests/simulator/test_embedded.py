@@ -31,7 +31,7 @@ def request(seed: int = 1, *, attempt: int = 0, scale: int = 1) -> Request:
 async def answers(
     simulator: Backend, request: Request, tries: int = 50
 ) -> tuple[list[FailureKind], Reply | None]:
-    """What the tries ended in until one was answered, and that answer."""
+    """Return the failures of the tries before the first answer, and that answer."""
     failures = []
     for _ in range(tries):
         try:
@@ -181,7 +181,7 @@ def test_embedded_it_needs_no_network_library() -> None:
 
 
 def test_quick_enough() -> None:
-    """The aim is 150 µs a conversation; ten times that would be a mistake in kind, on any machine."""
+    """The aim is 150 µs a conversation; ten times that would be a wrong algorithm on any machine."""
     simulator = backend()
     requests = [Request(Address(i, 0), messages, i) for i, messages in enumerate(every_scenario(500))]
 

@@ -1,4 +1,4 @@
-"""The family that each preference of the shipped spaces is meant to belong to."""
+"""The intended family of each preference of the shipped spaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from edgen.core import resources
 from edgen.reading import phrase_kinds as ways
 from edgen.space import load_space
 
-# Each part of a preference, and its families as its words name them; none: told in its own words.
+# Each part of a preference with the families that its words name; without families it keeps its own
+# words.
 LEARNING: dict[str, tuple[str, ...]] = {
     "interactive learning": ("discussion",),
     "class discussions": ("discussion",),
@@ -66,7 +67,7 @@ TEACHING: dict[str, tuple[str, ...]] = {
 
 
 def shipped(side: str) -> set[str]:
-    """The parts of all preferences of one side, over all shipped spaces."""
+    """Return the parts of all preferences of one side, over all shipped spaces."""
     spaces = [
         load_space(resources.find("preference_space", name))
         for name in resources.list_shipped("preference_space")

@@ -1,4 +1,4 @@
-"""Faults on demand: what a specification may say, and that each strikes as often as it should."""
+"""Faults on demand: valid specifications, and the rate of each fault."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_faults_leave_the_other_answers_as_they_were() -> None:
 
 @pytest.mark.parametrize("name", layout_defects.NAMES)
 def test_every_defect_keeps_what_was_said(name: str) -> None:
-    """Each family changes the layout, now and then, and every clean word is still there."""
+    """Each family changes the layout in some samples, and every clean word remains."""
     changed = 0
     for seed in range(40):
         clean = respond(prompt(), seed=seed).text
@@ -149,7 +149,7 @@ def test_every_defect_keeps_what_was_said(name: str) -> None:
 
 
 def letters(text: str) -> set[str]:
-    """The words of a text, without marks."""
+    """Return the words of a text, without marks."""
     return {"".join(c for c in word if c.isalnum()) for word in text.replace('\\"', "").split()} - {""}
 
 

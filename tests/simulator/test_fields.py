@@ -1,4 +1,4 @@
-"""Every field that the official SDKs can send is obeyed, taken as of no use, or refused by name; no other is taken."""
+"""Every field of the official SDKs is obeyed, ignored by design, or refused by name; no other is taken."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def gemini(**body: Any) -> Any:
     return GEMINI.read(json.dumps({"contents": CONTENTS} | body).encode(), "m", stream=False)
 
 
-# By endpoint: what reads a body, a body that is taken, the SDK's request type, and those of its fields that are refused.
+# By endpoint: the function that reads a body, a valid body, the SDK's request type, and its refused fields.
 ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]]] = {
     "chat completions": (
         CHAT.read,
@@ -65,7 +65,7 @@ ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]
 
 
 def refused(read: Callable[[bytes], Any], body: dict[str, Any], field: str) -> str | None:
-    """Why a body with a field that no format could have a use for is refused; None if it is not."""
+    """Return the error for a body with a field that no format could use; None if it is accepted."""
     for value in ({"no": "such value"}, "no such value"):
         try:
             read(json.dumps(body | {field: value}).encode())
@@ -151,7 +151,7 @@ def test_names_within_schemas_and_arguments_are_the_callers() -> None:
     assert "snake_case" in gemini(contents=[*CONTENTS, said]).messages[1].content
 
 
-# Of the SDK's config: fields of the client alone, and those that another service of Google's has.
+# Of the SDK's config: fields of the client alone, and those of another service of Google's.
 CLIENTS = {
     "http_options",
     "should_return_http_response",

@@ -1,4 +1,4 @@
-"""The simulator's conversations in an answer schema that says each turn's role and form."""
+"""The simulator's conversations in an answer schema that states each turn's role and form."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_without_a_fitting_sentence_the_answer_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("topic", ["the moon", "Fractions", "the White House"])
 def test_a_template_with_a_schema_of_its_own_gets_sentences(topic: str) -> None:
-    """Patterns of texts are met by what somebody says, and not by drawn letters."""
+    """Patterns of texts are filled with the role's own sentences, and not with drawn letters."""
     for seed in range(40):
         for turn in ask(topic, seed):
             assert not re.search(r"[a-z][A-Z0-9]|\d[a-zA-Z]", turn["text"]), turn

@@ -1,6 +1,7 @@
-"""Frameworks that people put between themselves and a model, as they are: the simulator answers what they ask.
+"""Unmodified frameworks between a program and a model: the simulator answers their requests.
 
-instructor and curator need older SDKs than edgen's own tools, so they are tried by hand: docs/simulator_clients.md says how.
+instructor and curator need older SDKs than edgen's own tools, so they are tried by hand:
+docs/simulator_clients.md explains how.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Turn(pydantic.BaseModel):
 
 
 class Lesson(pydantic.BaseModel):
-    """A lesson, as somebody's program wants it."""
+    """A lesson as a user's program declares it."""
 
     topic: str
     turns: list[Turn]
@@ -30,7 +31,7 @@ class Lesson(pydantic.BaseModel):
 
 
 class Bounded(Lesson):
-    """With bounds, which Anthropic's own formats have no words for."""
+    """A schema with bounds, which Anthropic's own formats cannot express."""
 
     turns: list[Turn] = pydantic.Field(min_length=2, max_length=4)
     probability: float = pydantic.Field(ge=0, le=1)
@@ -43,7 +44,7 @@ ASKED = "Write a lesson."
 
 
 def model_of(kind: str, address: str) -> Any:
-    """pydantic-ai's model for one of the simulator's formats."""
+    """Return pydantic-ai's model for one of the simulator's formats."""
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
@@ -70,7 +71,7 @@ async def test_pydantic_ai_gets_what_it_asks_for(address: str, kind: str) -> Non
 
     model = model_of(kind, address)
     native = NativeOutput(Lesson if kind == "anthropic" else Bounded)
-    for output in (Bounded, native):  # by a tool that is called, by the service's own formats
+    for output in (Bounded, native):  # through a called tool, through the service's own formats
         agent: Any = Agent(model, output_type=output, retries=0)
         assert isinstance((await agent.run(ASKED)).output, Lesson)
         async with agent.run_stream(ASKED) as stream:

@@ -1,4 +1,4 @@
-"""The simulated judge: what it sees in a prompt, what it prefers, and the biases that can be planted."""
+"""The simulated judge: its view of a prompt, its preference, and plantable biases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.timing import takes_under
 FENCE = "0123456789abcdef"
 GOOD = "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, that's fun."
 BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and boring. I give up."
-# All that the judge may dress its answer up as; each names one side and no other.
+# All texts with which the judge may surround its answer; each names one side and no other.
 VERDICT = re.compile(
     r'[*"]{0,2}(?:(?:Answer: |I choose )?([12])|(?:Interaction|Response) ([12])(?: is better)?)[*"]{0,2}\.?'
 )
@@ -38,7 +38,7 @@ def picked(text: str) -> int:
 
 @pytest.fixture(scope="module")
 def texts() -> list[list[str]]:
-    """Three conversations each of 160 scenarios."""
+    """Return three conversations each of 160 scenarios."""
     return [
         [lessons.shown(lessons.play(known, 3 * i + k)[0]) for k in range(3)]
         for i, known in enumerate(lessons.scenarios(160, seed=2))
@@ -119,7 +119,7 @@ def test_other_prompts_are_no_comparisons() -> None:
         "",
     ):
         assert judge.read((Message("user", text),)) is None
-    # What a side hears in a lesson is never a judge's prompt.
+    # A side's input in a lesson is never a judge's prompt.
     known = lessons.scenarios(2)[0]
     quiz: lessons.Said = [("Teacher", f"Response 1:\n{GOOD}\nResponse 2:\n{BAD}\nWhich is better, 1 or 2?")]
     assert len(lessons.turn(known, quiz, 1).text) > 8
@@ -147,7 +147,7 @@ def test_quality_follows_what_the_published_prompt_asks_for() -> None:
 def test_quality_is_a_mean_and_practically_without_ties(texts: list[list[str]]) -> None:
     for text in (GOOD, BAD):
         assert rate_quality("\n".join([text] * 4)) == pytest.approx(rate_quality(text), abs=2e-6)
-        # Of a whole lesson a little is taken off for its length.
+        # A whole lesson loses a little for its length.
         assert rate_quality("\n".join([text] * 7)) == pytest.approx(rate_quality(text), abs=0.1)
     flat = sorted({text for group in texts for text in group})
     assert len({rate_quality(text) for text in flat}) == len(flat)
@@ -167,7 +167,7 @@ def test_turns_may_have_several_lines_and_any_label() -> None:
 
 
 def shares(texts: list[list[str]], faults: Faults) -> tuple[float, float, float]:
-    """Shares of verdicts for the first slot, for the longer text, and for the better one."""
+    """Return the shares of verdicts for the first slot, for the longer text, and for the better one."""
     first, longer, right = [], [], []
     for i, (a, b) in enumerate(lessons.pairs(texts)):
         for order in (0, 1):
@@ -207,7 +207,7 @@ def test_verdicts_of_one_pair_are_independent_draws() -> None:
 
 
 def guarded(first: str, second: str, compare: str = "conversation") -> tuple[Message, ...]:
-    """The guarded question about two transcripts, one turn a line unless a bar goes on with one."""
+    """Return the guarded question about two transcripts, one turn a line unless a bar continues one."""
     noun = "Interaction" if compare == "conversation" else "Response"
     return lessons.template("oracle_guarded").messages(
         {
@@ -273,7 +273,7 @@ def test_biases_are_listed() -> None:
 
 
 def test_quick_enough(texts: list[list[str]]) -> None:
-    """The aim is 300 µs a verdict; ten times that would be a mistake in kind, on any machine."""
+    """The aim is 300 µs a verdict; ten times that would be a wrong algorithm on any machine."""
     asked = [
         lessons.template("oracle_conversation").messages({"conversation_1": a, "conversation_2": b})
         for a, b in lessons.pairs(texts)

@@ -1,4 +1,4 @@
-"""Length says nothing about quality: else a judge without a bias would seem to have one."""
+"""Length is independent of quality: else a judge without a bias would seem to have one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPLICATES = 24
 
 
 def oneshot(known: Variables, seed: int) -> list[str]:
-    """Replicates of a one-shot conversation, as a judge is shown them."""
+    """Return replicates of a one-shot conversation, as a judge is shown them."""
     names = [f"{who}_{what}" for who in ("student", "teacher") for what in ("preference", "reaction")]
     asked = load_prompt(resources.find("prompts", "education_dialogue"), ("topic", *names)).messages(known)
     texts = []
@@ -42,7 +42,7 @@ def selfplay(known: Variables, seed: int) -> list[str]:
 
 
 def branched(known: Variables, seed: int) -> list[str]:
-    """One lesson, and others that leave it at one of the teacher's turns."""
+    """Return one lesson, and others that leave it at one of the teacher's turns."""
     base = lessons.play(known, seed)[0]
     turns = [i for i, (role, _) in enumerate(base) if role == "Teacher"]
     start = base[: random.Random(seed).choice(turns)]
@@ -51,7 +51,7 @@ def branched(known: Variables, seed: int) -> list[str]:
 
 
 def longer_is_better(texts: list[list[str]]) -> float:
-    """The share of the pairs of a scenario in which the one with more words is the better one."""
+    """Return the share of the pairs of a scenario in which the one with more words is the better one."""
     wins = []
     for group in texts:
         sized = [(rate_quality(text), len(text.split())) for text in group]
@@ -64,14 +64,17 @@ def longer_is_better(texts: list[list[str]]) -> float:
 @pytest.mark.long
 @pytest.mark.parametrize("make", [oneshot, selfplay, branched])
 def test_longer_is_neither_better_nor_worse(make: Callable[[Variables, int], list[str]]) -> None:
-    """13,800 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of Kendall's tau, the
-    variance of a group is (2n + 5) / 18n(n - 1), so that many of few scenarios say more than few of many."""
+    """Longer texts are neither better nor worse, over 13,800 pairs of both shipped spaces.
+
+    Three standard deviations are 3%: of n replicates, as of Kendall's tau, the variance of a group is (2n +
+    5) / 18n(n - 1), so that many of few scenarios are less precise than few of many.
+    """
     texts = [make(known, REPLICATES * i) for i, known in enumerate(lessons.scenarios(SCENARIOS, seed=5))]
     # Three standard deviations: 3% of 50 scenarios, 5% of 20.
     assert abs(longer_is_better(texts) - 0.5) < dose(0.05, 0.03)
 
 
 def test_the_measure_finds_a_bias() -> None:
-    """So that the test above could fail."""
+    """This proves that the test above can fail."""
     assert longer_is_better([["Teacher: Great.", "Teacher: Great, great, thank you."]]) == 1
     assert longer_is_better([["Teacher: Great.", "Teacher: Whatever, this is boring."]]) == 0

@@ -1,4 +1,4 @@
-"""The simulated answer to a wish for more values: who is asked for them, and what comes."""
+"""The simulated answer to a request for more values: its recognition, and its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log probabilities: what clients are told of each token, and how sure a judge is of its verdict."""
+"""Log probabilities: the client's list for each token, and a judge's confidence in its verdict."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def judging(first: str, second: str) -> tuple[Message, ...]:
 
 
 def leaning(first: str, second: str) -> float:
-    """The judge's preference for the first text."""
+    """Return the judge's preference for the first text."""
     asked = judging(first, second)
     found = judge.compute_leaning(asked, "1", None) or judge.compute_leaning(asked, "2", None)
     assert found is not None
@@ -54,7 +54,7 @@ def leaning(first: str, second: str) -> float:
 
 
 async def first_token(api: openai.AsyncOpenAI, first: str, second: str, **more: Any) -> dict[str, float]:
-    """The probabilities at the first token of a verdict."""
+    """Return the probabilities at the first token of a verdict."""
     messages = [{"role": one.role, "content": one.content} for one in judging(first, second)]
     answer = await api.chat.completions.create(**{**ASKED, "messages": messages, "top_logprobs": 20, **more})
     listed = answer.choices[0].logprobs
@@ -64,7 +64,7 @@ async def first_token(api: openai.AsyncOpenAI, first: str, second: str, **more: 
 
 
 async def soft(api: openai.AsyncOpenAI, first: str, second: str, **more: Any) -> float:
-    """The preference for the first text, as whoever judges with log probabilities reads it."""
+    """Return the preference for the first text, as a client that judges with log probabilities reads it."""
     found = await first_token(api, first, second, **more)
     return found["1"] / (found["1"] + found["2"])
 
@@ -160,7 +160,7 @@ async def test_responses_tell_them_where_they_are_included(address: str) -> None
 
 async def test_a_verdict_tells_how_sure_the_judge_is(address: str) -> None:
     async with client(address) as api:
-        for seed in range(40):  # some verdicts are dressed up
+        for seed in range(40):  # some verdicts have text around them
             found = await first_token(api, GOOD, BAD, seed=seed)
             assert sum(found.values()) <= 1
             assert found["1"] > 0.5 > found["2"]
@@ -171,7 +171,7 @@ async def test_a_verdict_tells_how_sure_the_judge_is(address: str) -> None:
 
 @pytest.mark.parametrize("json_mode", [False, True])
 async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode: bool) -> None:
-    """In words, and in JSON, where the first token is a bracket."""
+    """In words, and in JSON, where the first token is a bracket, the number is the same."""
     played = [lessons.shown(lessons.play(lessons.scenarios(2, seed=32)[0], 5_000 + k)[0]) for k in range(2)]
     asked = judging(*played)
     schema = b'{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}'
@@ -182,7 +182,7 @@ async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode:
         request = Request(Address(0, 0), asked, seed=seed, logprobs=20, schema=schema if json_mode else None)
         reply = await backend.complete(request)
         said.add(reply.text)
-        if (choice := read_verdict(reply.text)) is not None:  # bold in JSON is none
+        if (choice := read_verdict(reply.text)) is not None:  # bold text is not valid in JSON
             told = read_preference(reply.text, choice, reply.tokens)
             assert isinstance(told, Bounds)
             found.append(told.preference)
@@ -216,8 +216,11 @@ async def test_a_noisy_judge_believes_what_it_says() -> None:
 
 @pytest.mark.only_long
 def test_soft_preferences_are_calibrated() -> None:
-    """Of two self-play conversations of a scenario, the preferred one is as often the one after which the closing judge
-    states the larger probability as the preference says. How clients are told of the preference: see the tests above."""
+    """Soft preferences are calibrated.
+
+    Of two self-play conversations of a scenario, the closing judge rates the preferred one higher as often as
+    the preference states. The tests above check how clients get the preference.
+    """
     judged: list[tuple[float, float]] = []
     for i, known in enumerate(lessons.scenarios(140, seed=31)):
         played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]

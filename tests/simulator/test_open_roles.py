@@ -1,4 +1,4 @@
-"""The simulator plays roles and dimensions of a space of one's own, the same whether it is told who asks or not."""
+"""The simulator plays custom roles and dimensions, the same with and without the protocol's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 
 
 def run(plan: Plan, index: int) -> Settled:
-    """One conversation, each request answered by the embedded simulator and by a served one."""
+    """Return one conversation, each request answered by the embedded simulator and by a served one."""
     task = plan.make_task(index, 0)
     spent = Spent()
     try:

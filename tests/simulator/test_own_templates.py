@@ -1,4 +1,4 @@
-"""A template in anybody's words is rehearsed: whole conversations and single turns, in the layout that it asks for."""
+"""A template in any words can be rehearsed: conversations and single turns, in its own layout."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def oneshot(folder: Path, roles: tuple[str, str], template: str) -> Plan:
 
 
 def play(plan: Plan, index: int, *, served: bool = False) -> tuple[Result, str]:
-    """A conversation by the simulator, and its last reply; `served`: it is told nothing but the messages."""
+    """Return a simulated conversation and its last reply; a `served` simulator knows the messages alone."""
     work = plan.protocol.start(plan.scenario(index), 0, plan.prompts, plan.rules)
     request: Request = next(work)
     while True:

@@ -1,4 +1,4 @@
-"""Planted worth: what each turn adds is known, judges see it with an error, and the outcome is the sum of it."""
+"""Planted worth: each turn's contribution is known, judges see it with an error, the outcome is the sum."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _picked(first: str, second: str, noun: str) -> str:
 
 
 def test_a_judge_goes_by_what_it_sees_in_the_words_whatever_the_order() -> None:
-    """It is right about single responses more often than not, and errs about them alike in both orders."""
+    """It is right about single responses more often than not, and its errors are the same in both orders."""
     right = 0
     texts = [f"Let us draw step {i}." for i in range(200)]
     for a, b in zip(texts[::2], texts[1::2], strict=True):

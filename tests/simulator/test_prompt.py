@@ -1,4 +1,4 @@
-"""What the simulator understands of a prompt."""
+"""The simulator's understanding of a prompt."""
 
 from __future__ import annotations
 

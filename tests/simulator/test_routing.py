@@ -1,4 +1,4 @@
-"""Who is asked for what: the quick look at a prompt never says another thing than the close one."""
+"""The routing of requests: the quick look at a prompt always agrees with the full one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.simulator.prompts import every_scenario, prompt
 
 
 def kind(messages: tuple[Message, ...]) -> str | None:
-    """What the close look takes the messages for; None: for no agent's."""
+    """Return the kind that the full look finds in the messages; None: no agent's request."""
     request = SimulatedRequest(messages, None, Random(1), json_mode=True)
     questions = (
         partial(ADHERENCE.simulated, request),

@@ -1,4 +1,4 @@
-"""Talk about a scenario's own values: of spaces without phrases, and by the phrases that a space has."""
+"""Talk about a scenario's own values: in spaces without phrases, and with a space's own phrases."""
 
 from __future__ import annotations
 

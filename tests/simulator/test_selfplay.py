@@ -1,4 +1,4 @@
-"""The simulator as one side of a lesson: a turn at a time, from what that side can know."""
+"""The simulator as one side of a lesson: one turn at a time, from that side's knowledge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LABEL = re.compile(r"^\W*(?:teacher|student)\b[^:\n]*:", re.IGNORECASE | re.MULT
 
 @pytest.fixture(scope="module")
 def played() -> list[list[Lesson]]:
-    """Scenarios of the shipped spaces, three replicates of each."""
+    """Return lessons of scenarios of the shipped spaces, three replicates of each."""
     return [
         [lessons.play(v, 3 * i + k) for k in range(3)] for i, v in enumerate(lessons.scenarios(SCENARIOS))
     ]
@@ -64,7 +64,7 @@ def test_nobody_repeats_a_turn(played: list[list[Lesson]]) -> None:
 
 
 def test_nobody_says_a_preference_of_the_vocabulary(played: list[list[Lesson]]) -> None:
-    """Neither the other's, which it cannot know, nor its own, which it is told not to quote."""
+    """A side cannot know the other's preference, and must not quote its own."""
     scenarios = lessons.scenarios(SCENARIOS)
     phrases = {v[f"{who}_preference"].lower() for v in scenarios for who in ("teacher", "student")}
     for group in played:
@@ -282,7 +282,7 @@ def test_faults_of_turns_strike_as_often_as_told() -> None:
 
 
 def test_names_of_methods_are_heard_as_what_they_name() -> None:
-    """A side says them in place of its preference, and the other has to understand."""
+    """A side uses them in place of its preference, and the other must understand them."""
     for family in ways.METHODS[:-1]:
         for way in BOOK[f"name.{family}"]:
             assert ways.find_methods(way[0])[:1] == (family,), way
@@ -291,7 +291,7 @@ def test_names_of_methods_are_heard_as_what_they_name() -> None:
 
 
 def test_quick_enough() -> None:
-    """The aim is 150 µs a turn; ten times that would be a mistake in kind, on any machine."""
+    """The aim is 150 µs a turn; ten times that would be a wrong algorithm on any machine."""
     known = lessons.variables()
     requests = [lessons.messages(known, lessons.play(known, seed)[0][:9]) for seed in range(100)]
     assert takes_under(0.15, lambda: [respond(asked, seed=seed) for seed, asked in enumerate(requests)])

@@ -23,7 +23,7 @@ anthropic = Late("anthropic")
 pytestmark = pytest.mark.integration
 
 
-# The client knows no temperature any more; the service takes it for its older models.
+# The client has no temperature any more; the service accepts it for its older models.
 STILL = {"temperature": 0}
 
 

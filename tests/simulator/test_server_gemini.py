@@ -168,7 +168,7 @@ async def test_gemini_candidates_tokens_stop_and_json(address: str) -> None:
 
 
 async def test_gemini_models(address: str) -> None:
-    """Both where Google's client looks by itself and at v1beta, where older ones do."""
+    """Models are listed at the default path of Google's client and at v1beta, which older clients use."""
     for version in (None, "v1beta"):
         await check_models(gemini_client(address, api_version=version).aio.models)
 

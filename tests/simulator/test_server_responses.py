@@ -225,7 +225,7 @@ async def test_edgens_own_backend_reads_it(address: str) -> None:
 
 
 def said(folder: Path) -> list[Any]:
-    """The conversations of a run's files."""
+    """Return the conversations of a run's files."""
     return [
         [record["conversation"] for record in json.loads(content)]
         for name, content in files(folder).items()
@@ -234,11 +234,11 @@ def said(folder: Path) -> list[Any]:
 
 
 def stored(folder: Path) -> int:
-    """How many replies the run's ledger holds."""
+    """Return the number of replies in the run's ledger."""
     try:
         with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as ledger:
             return int(ledger.execute("SELECT COUNT(*) FROM replies").fetchone()[0])
-    except sqlite3.OperationalError:  # not there yet, or without tables
+    except sqlite3.OperationalError:  # missing, or without tables
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Structured outputs and tools of the simulator, asked for by the vendors' own clients."""
+"""Structured outputs and tools of the simulator, requested by the vendors' own clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Turn(pydantic.BaseModel):
 
 
 class Lesson(pydantic.BaseModel):
-    """A lesson, as somebody's program wants it."""
+    """A lesson as a user's program declares it."""
 
     topic: str
     turns: list[Turn] = pydantic.Field(min_length=2, max_length=4)
@@ -142,7 +142,7 @@ FORMAT = {"type": "json_schema", "json_schema": SCHEMA}
         # as instructor sends them
         {"tools": [{"type": "function", "function": TOOL}], "tool_choice": NAMED, "metadata": {"a": "b"}},
         {"response_format": FORMAT, "user": "me", "store": False, "functions": None},
-        # all that shapes nothing
+        # all fields without effect
         {
             "response_format": FORMAT,
             "modalities": ["text"],
@@ -211,7 +211,7 @@ async def test_gemini_obeys_a_schema_and_calls_a_function(address: str) -> None:
 
 
 async def test_an_answer_of_edgens_own_that_fits_stays(address: str) -> None:
-    """A prompt that the simulator knows is answered as it is known, where the schema lets it."""
+    """A known prompt keeps its usual answer if the schema allows it."""
     from tests.simulator.prompts import prompt
 
     schema = {"type": "object", "properties": {"answer": {"type": "string"}}}

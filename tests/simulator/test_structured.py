@@ -1,4 +1,4 @@
-"""Answers to foreign schemas: they fit, they are the same each time, and what cannot be obeyed is refused."""
+"""Answers to foreign schemas: they fit, they are reproducible, and unsupported schemas are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversations themselves: they follow from the prompt, they vary, and they can be repeated."""
+"""The conversations themselves: they follow from the prompt, they vary, and they are reproducible."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from tests.timing import takes_at_most
 
 
 def said_by(role: str, messages: tuple[Message, ...], seeds: int = 40) -> str:
-    """All that one side says to the messages, over many seeds."""
+    """Return all texts of one side in reply to the messages, over many seeds."""
     texts = [respond(messages, seed=seed).text for seed in range(seeds)]
     return "\n".join(said for text in texts for who, said in turns_of(text) if who == role)
 
 
 def spoken_from(rule: str, text: str) -> int:
-    """How often sentences of a phrase book rule occur in the text, but for short ones and those with slots."""
+    """Count sentences of a phrase book rule in the text, except short ones and those with slots."""
     return sum(text.count(way[0]) for way in BOOK[rule] if len(way) == 1 and len(way[0]) > 14)
 
 
@@ -56,7 +56,7 @@ def test_form_of_a_thousand_conversations(thousand: list[str]) -> None:
         assert [role for role, _ in turns] == (["Teacher", "Student"] * 8)[: len(turns)]
         assert all(said.strip() for _, said in turns)
         assert text.startswith("Conversation:\n[\n   Teacher:")
-        # The marker is said once, at the very end.
+        # The marker occurs once, at the very end.
         assert text.count("[end of conversation]") == 1
         assert turns[-1][1].endswith("[end of conversation]")
         alone += turns[-1][1] == "[end of conversation]"
@@ -71,7 +71,7 @@ def test_sentences_begin_with_capitals(thousand: list[str]) -> None:
 
 
 def test_nobody_repeats_a_sentence(thousand: list[str]) -> None:
-    """But for short ones, of which a long quarrel may run out."""
+    """Exceptions are short sentences, which a long quarrel may use up."""
     scenarios = every_scenario(1000)
     others = [
         respond(scenario, seed=i, salt=salt).text
@@ -108,7 +108,7 @@ def test_the_same_scenario_again_is_another_conversation() -> None:
 
 
 def similarity(texts: list[str]) -> float:
-    """Mean Jaccard similarity of the texts' word 3-grams over all pairs."""
+    """Return the mean Jaccard similarity of the texts' word 3-grams over all pairs."""
     grams = []
     for text in texts:
         words = " ".join(said for _, said in turns_of(text)).lower().split()
@@ -170,7 +170,7 @@ def test_adapting_teacher_changes_the_method_and_it_goes_better() -> None:
 
 
 def is_turn(said: str) -> bool:
-    """Whether the teacher announces another method."""
+    """Return whether the teacher announces another method."""
     openings = [way[0] for way in BOOK["t.turn"]]
     return any(opening in said for opening in openings)
 
@@ -282,7 +282,7 @@ print(hashlib.sha256("\\0".join(texts).encode()).hexdigest()[:16])
 
 @pytest.mark.integration
 def test_same_in_every_process_and_changed_only_with_the_version() -> None:
-    """If the digest of lessons changes and that is meant: raise VERSION in text.py, and take the new digest."""
+    """After an intended change of the lessons' digest: raise VERSION in text.py, and take the new digest."""
     root = ROOT
     hashes = set()
     for seed in ("0", "4242"):
@@ -299,7 +299,7 @@ def test_same_in_every_process_and_changed_only_with_the_version() -> None:
 
 
 def test_text_changes_only_with_the_version() -> None:
-    """If this fails and the change is meant: raise VERSION in text.py, and take the new hash."""
+    """After an intended change: raise VERSION in text.py, and take the new hash."""
     texts = [respond(messages, seed=i).text for i, messages in enumerate(every_scenario(100))]
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     assert (VERSION, digest[:16]) == (10, "0e0e098e2228c832")

@@ -1,4 +1,4 @@
-"""Spaces with conditions, made up for tests, and what is true of them by brute force."""
+"""Made-up spaces with conditions for tests, and their properties by brute force."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cell = tuple[int, ...]
 
 
 def plain_space(*sizes: int) -> Space:
-    """A space without conditions, with so many values in each dimension."""
+    """Return a space without conditions, with this many values in each dimension."""
     return Space(
         name="made",
         dimensions=tuple(
@@ -24,7 +24,7 @@ def plain_space(*sizes: int) -> Space:
 
 @st.composite
 def conditional_spaces(draw: st.DrawFn) -> Space:
-    """Up to five dimensions of up to four values, in any order; conditions without a circle; exclusions."""
+    """Draw up to five dimensions of up to four values; conditions without a circle; exclusions."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=5))
     names = [f"d{i}" for i in range(len(sizes))]
 
@@ -50,7 +50,7 @@ def conditional_spaces(draw: st.DrawFn) -> Space:
 
 
 def allowed_cells(space: Space) -> set[Cell]:
-    """Every cell that the conditions and exclusions allow, out of the whole product."""
+    """Return every cell that the conditions and exclusions allow, out of the whole product."""
     found = set()
     for cell in itertools.product(*[range(len(one.entries)) for one in space.dimensions]):
         entries = {one.name: one.entries[at] for one, at in zip(space.dimensions, cell, strict=True)}

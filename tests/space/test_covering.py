@@ -1,4 +1,4 @@
-"""Covering arrays: every allowed pair or triple is there, in few rows, the same on every machine."""
+"""Covering arrays: they contain every allowed pair or triple in few rows, the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from edgen.space.cells import AllowedCells
 from edgen.space.covering import build_covering_array
 from edgen.space.covering_constructions import construct_rows
 from edgen.space.sampling import Sampler
+from tests.dose import dose
 from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_space
 
 pytestmark = pytest.mark.integration
 
 KEY = bytes(32)
-# Rows of the best array known; `bench/covering.py` says where each figure is from.
+# Rows of the best array known; `bench/covering.py` names the source of each figure.
 BEST = {
     (2, (3,) * 4): 9, (2, (3,) * 13): 15, (2, (5,) * 6): 25, (2, (4,) * 20): 28, (2, (10,) * 10): 117,
     (2, (2,) * 40): 9, (3, (4,) * 6): 64, (3, (2,) * 10): 12, (3, (3,) * 6): 33,
@@ -30,7 +31,7 @@ def tuples(rows: set[Cell], dimensions: tuple[int, ...]) -> set[Cell]:
     return {tuple(row[one] for one in dimensions) for row in rows}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=dose(6, 15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditional_spaces(), st.sampled_from([2, 3]))
 def test_every_allowed_tuple_is_covered_by_allowed_cells(space: Space, strength: int) -> None:
     allowed = allowed_cells(space)

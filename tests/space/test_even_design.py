@@ -1,4 +1,7 @@
-"""The design `even`: every value equally often, or by its weight, in every prefix; pairs no worse than random draws."""
+"""The design `even`: every value equally often, or by its weight, in every prefix.
+
+Pairs are no worse than with random draws.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def values_of(space: Space, seed: int, conversations: int, design: Design = "eve
 
 
 def furthest_from_share(space: Space, rows: Sequence[tuple[str, ...]]) -> float:
-    """Return how far the count of a value is from its share by weight, at most, over all prefixes."""
+    """Return the largest difference of a value's count from its share by weight, over all prefixes."""
     furthest = 0.0
     for place, dimension in enumerate(space.dimensions):
         total = sum(entry.weight for entry in dimension.entries)
@@ -103,7 +106,7 @@ def test_weights_are_kept_within_one_in_every_prefix(weights: list[float], seed:
     "weights", [(4871, 3312, 127, 41923), (48211, 2999, 1), (1, 1e-9), (1, 1 / 3, 2**0.5)]
 )
 def test_weights_in_any_ratio_are_kept_however_many_are_drawn(weights: Sequence[float]) -> None:
-    """They were rounded to 1 in 4,000 once, so that every pass added to the difference."""
+    """Rounded to 1 in 4,000, every pass would add to the difference."""
     space = weighted_space(weights)
     assert furthest_from_share(space, values_of(space, 3, 20_000)) < 2
 
@@ -150,7 +153,7 @@ def test_pairs_of_values_are_at_least_as_even_as_random_draws(name: str, convers
 @pytest.mark.long
 @pytest.mark.parametrize("weights", WEIGHTS[:5])
 def test_equal_weights_in_two_dimensions_do_not_tie_their_values_together(weights: Sequence[float]) -> None:
-    """The order within a pass has to be as random as the windows allow, or pairs would be uneven for ever."""
+    """The order within a pass must be as random as the windows allow, or pairs would always be uneven."""
     space = weighted_space(weights, weights)
     even, random = (
         statistics.mean(
@@ -220,7 +223,7 @@ def test_another_seed_gives_another_order() -> None:
 
 
 def test_golden_draws() -> None:
-    """Scenarios of published runs: a change of these numbers changes everybody's data."""
+    """Scenarios of published runs: a change of these numbers changes the data of every user."""
     space = load_space(resources.find("preference_space", "education_dialogue"))
     topics = [Sampler(space, 7, "even").scenario(index).values["topic"] for index in (0, 137, 10**9)]
     assert topics == ["Capitalism", "Marie Curie", "Photosynthesis"]

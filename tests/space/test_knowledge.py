@@ -1,4 +1,4 @@
-"""Knowledge files of spaces: what cannot be one, where they go, and that the shipped one and its space say the same."""
+"""Knowledge files of spaces: invalid files, uses of valid ones, and the shipped one with its space."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def test_a_run_keeps_a_copy_and_hands_it_on(tmp_path: Path) -> None:
 
 
 def shipped() -> tuple[Space, dict[str, dict[str, Any]]]:
-    """The space and its catalogue: a record for each offering."""
+    """Return the space and its catalogue: a record for each offering."""
     read = load_space(resources.find("preference_space", "course_advising"))
     assert read.knowledge is not None
     return read, read.knowledge.value
 
 
 def _meets(offering: dict[str, Any]) -> set[tuple[str, int]]:
-    """Every five minutes that an offering takes."""
+    """Return every five minutes that an offering takes."""
     begin, end = (
         int(offering[name][:2]) * 60 + int(offering[name][3:5]) for name in ("StartTime", "EndTime")
     )

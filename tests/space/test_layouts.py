@@ -1,4 +1,4 @@
-"""Layouts of spaces: a domain's dimensions and roles get what those of Education Dialogue get."""
+"""Layouts of spaces: a domain's dimensions and roles work like those of Education Dialogue."""
 
 from __future__ import annotations
 

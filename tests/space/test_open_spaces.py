@@ -1,4 +1,4 @@
-"""Space files with dimensions of one's own: what is read, and what is refused in which words."""
+"""Space files with custom dimensions: accepted files, and the messages for refused ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def refused(text: str) -> str:
 
 
 def space_of(**keys: Any) -> str:
-    """The text of a space file with these keys besides a name."""
+    """Return the text of a space file with these keys and a name."""
     return yaml.safe_dump({"name": "x", **keys}, sort_keys=False, allow_unicode=True)
 
 
@@ -226,7 +226,7 @@ def test_a_bad_file_is_refused_in_words_that_name_the_place(case: str) -> None:
 
 
 def test_no_dimension_can_have_the_name_of_a_variable_that_templates_are_told_besides() -> None:
-    # Other protocols' own names are refused where a job goes by them (planning/load).
+    # Other protocols' own names are refused when a job uses them (planning/load).
     told = {name for one in (ONESHOT, SELFPLAY, ORACLE) for kind in one.answers for name in kind.variables}
     assert told - {*DEFAULT_VARIABLES} <= OF_EDGEN
     assert "index" in OF_EDGEN

@@ -1,4 +1,4 @@
-"""Phrases of a space: how they are read, refused, kept and left out of its content; and which dimensions are personas."""
+"""Phrases of a space: read, refused, stored, outside its content; and dimensions that are personas."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_said_is_refused(part: str, told: str) -> None:
 
 
 def test_facts_of_values_that_a_copy_lost_are_counted() -> None:
-    """Who replaces the topics of a shipped space keeps its phrases."""
+    """A copy of a shipped space with other topics keeps its phrases, so some facts have no value."""
     space = parse_space(f"{SPACE}phrases:\n  facts: {{manner: {{calm: {{word: Fine.}}}}}}\n", "s")
     SECTION.check(space)
     facts = SECTION.describe(space, 3)

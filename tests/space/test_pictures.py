@@ -162,7 +162,7 @@ PRICED: dict[str, Any] = {"price": {"prompt": 1.0, "completion": 1.0}, "max_toke
 
 
 class Seer:
-    """A local server of a vision model: it answers requests whose prompts are as Chat Completions has them."""
+    """A local server of a vision model: it answers requests whose prompts follow Chat Completions."""
 
     def __init__(self) -> None:
         self.pictures: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The spaces that ship: Education Dialogue's vocabulary against its publication, and our own."""
+"""The shipped spaces: Education Dialogue's vocabulary against its publication, and edgen's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edgen.core import resources
 from edgen.space import Space, dump_space, load_space, parse_space
 from tests import ROOT
 
-# What the sentences of Education Dialogue's prompt need behind "He prefers to teach this way, ".
+# The words that the sentences of Education Dialogue's prompt need after "He prefers to teach this way, ".
 REACTION = re.compile(r"(and|but) [a-z][a-z' -]*[a-z]")
 
 
@@ -121,7 +121,7 @@ def test_broad_has_no_two_topics_that_are_nearly_the_same() -> None:
 
 
 def _words(text: str) -> set[str]:
-    """The words that carry meaning, plural endings taken off."""
+    """Return the content words of a text, without plural endings."""
     small = {"the", "a", "an", "of", "and", "in", "on", "to", "for", "by", "with", "is", "how", "why", "what"}
     return {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower()) if word not in small}
 

@@ -1,4 +1,4 @@
-"""Both designs: what is promised of every scenario, and of many together."""
+"""Both designs: guarantees for every scenario, and for many together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DESIGNS: tuple[Design, ...] = ("balanced", "random")
 
 
 def space_of(*sizes: int, weights: Sequence[float] | None = None) -> Space:
-    """A space with lists of these sizes; `weights` are the topics'."""
+    """Return a space with lists of these sizes; `weights` are the topics'."""
     lists = [tuple(Entry(f"{name}{i}") for i in range(n)) for name, n in zip("abcde", sizes, strict=True)]
     if weights is not None:
         lists[0] = tuple(Entry(f"a{i}", weight) for i, weight in enumerate(weights))
@@ -40,7 +40,7 @@ def cell(scenario: Scenario) -> tuple[str, ...]:
 
 
 def chi_square(counts: Counter[str], expected: dict[str, float]) -> float:
-    """Standard deviations that the chi-square statistic lies above its mean, if `expected` holds."""
+    """Return by how many standard deviations the chi-square statistic exceeds its mean."""
     freedom = len(expected) - 1
     statistic = sum((counts[key] - mean) ** 2 / mean for key, mean in expected.items())
     return (statistic - freedom) / math.sqrt(2 * freedom)
@@ -223,13 +223,14 @@ def test_balanced_repeats_nothing_in_a_product_of_a_hundred_million_cells() -> N
     space = space_of(100, 100, 100, 10, 10)
     assert space.product == 10**8
     sampler = Sampler(space, 0, "balanced")
-    # Two stretches far apart: one pass, so no cell twice. Drawn at random, eighteen would be, give or take four.
+    # Two stretches far apart: one pass, so no cell twice. Random draws would repeat eighteen, give or take
+    # four.
     indices = [*range(30_000), *range(10**8 - 30_000, 10**8)]
     assert len({cell(sampler.scenario(i)) for i in indices}) == 60_000
 
 
 def test_balanced_looks_shuffled() -> None:
-    """Marginals of a prefix are uniform, and neighbours have nothing to do with each other."""
+    """Marginals of a prefix are uniform, and neighbours are independent."""
     space = space_of(20, 4, 6, 4, 5)
     sampler = Sampler(space, 1, "balanced")
     drawn = [cell(sampler.scenario(i)) for i in range(3_000)]
@@ -243,7 +244,10 @@ def test_balanced_looks_shuffled() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 5, 7, 12, 40])
 def test_every_point_is_equally_likely_to_come_first_and_second(size: int) -> None:
-    """Over keys. With four rounds instead of six, this fails for the smallest sizes."""
+    """The points are uniform over keys.
+
+    With four rounds instead of six, this fails for the smallest sizes.
+    """
     rng = random.Random(size)
     permutations = [Permutation(size, keys(rng)) for _ in range(3_000)]
     for place in (0, 1):
@@ -256,7 +260,7 @@ def keys(rng: random.Random) -> list[int]:
 
 
 def undone(permutation: Permutation, point: int) -> int:
-    """The point that `permutation` takes to this one: its rounds, and its walk, backwards."""
+    """Return the point that `permutation` maps to this one: its rounds and its walk, backwards."""
     while True:
         left, right = divmod(point, permutation.b)
         for key, next_key in reversed(permutation.rounds):

@@ -1,4 +1,4 @@
-"""Space files: what is read, what is refused and in which words, and what the content hash covers."""
+"""Space files: accepted files, the messages for refused ones, and the coverage of the content hash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ LISTS = {
 
 
 def written(head: str = "name: small", **lists: str | None) -> str:
-    """A space file, small and valid but for what is given. A list that is None is left out."""
+    """Return a small, valid space file with the given changes.
+
+    A list that is None is left out.
+    """
     parts = [head]
     for dimension, text in {**LISTS, **lists}.items():
         if text is not None:
@@ -42,7 +45,7 @@ def refused(text: str) -> str:
 
 
 def small(**entries: tuple[Entry, ...]) -> Space:
-    """A small space with other entries in some dimensions."""
+    """Return a small space with other entries in some dimensions."""
     space = parse_space(written(), "mine.yaml")
     for name, new in entries.items():
         space = space.replace_entries(name, new)
@@ -68,7 +71,7 @@ def test_a_space_is_read_with_all_it_holds() -> None:
 
 
 def test_a_bare_date_is_the_text_that_stands_there() -> None:
-    """A number loses its writing (1_984, 007), and YAML's truth values are words (no); a date loses nothing."""
+    """Numbers lose their spelling (1_984, 007), and YAML's truth values are words; a date loses nothing."""
     for text in ("1989-11-09", "2026-02-31", "2001-12-14 21:59:43.10 -5"):
         space = parse_space(written(topics=f"- {text}"), "mine.yaml")
         assert space["topic"].values[0] == text
@@ -300,7 +303,7 @@ def test_a_file_is_read_from_disk_with_or_without_a_byte_order_mark(tmp_path: Pa
     assert load_space(path) == parse_space(written(), "mine.yaml")
 
 
-# A letter is likely, and so is whatever could break quoting.
+# A letter is likely, and so is any character that could break quoting.
 _chars = st.one_of(
     st.sampled_from(string.ascii_letters + " \"'\\{}[]:#,&*!|>%@`-~\u200d\u00a0\ufeff\ufffe"),
     st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")),
@@ -371,7 +374,7 @@ def test_the_hash_covers_the_entries_and_nothing_else() -> None:
     hashes = [digest_content(parse_space(text, "mine.yaml")) for text in (plain, same, *different)]
     assert hashes[0] == hashes[1]
     assert len(set(hashes)) == 1 + len(different)
-    # Pinned: runs made before must still match their space.
+    # Pinned: earlier runs must still match their space.
     assert digest_content(small()) == "647ba785a69aa1367d5f7d602a2e8a9c5535a7e8facc6774973aae2c122b31ff"
 
 

@@ -65,7 +65,7 @@ def test_many_groups_too(counts: list[int], share: float) -> None:
     groups, total = ascending(counts), sum(counts)
     side = choose_test_side(iter(groups), share)
     assert held(side, groups) == side.count < total
-    # Next to 0 and 1 the last groups are nearly all on one side, so that they correct in one direction only.
+    # Near 0 and 1 the last groups are nearly all on one side, so that they correct in one direction only.
     near = max(counts) if min(share, 1 - share) * WINDOW < 2 else 1
     assert abs(side.count - share * total) <= near or side.count >= total - max(counts)
 
@@ -81,10 +81,10 @@ def test_single_conversations_are_split_to_the_nearest_whole() -> None:
     [
         ([], 0.15, 0),
         ([5], 0.15, 0),
-        ([5], 0.9, 0),  # never everything
+        ([5], 0.9, 0),  # never all groups
         ([1, 1], 0.0, 0),
         ([1, 1], 0.25, 1),  # equally close: the larger
-        ([1, 1, 1], 0.15, 0),  # nothing is closer to 0.45 than one is
+        ([1, 1, 1], 0.15, 0),  # one group is closest to 0.45
         ([1, 99], 0.999, 99),
         ([2, 2, 3], 0.43, 3),
         ([10, 10, 10], 0.15, 0),

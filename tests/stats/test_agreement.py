@@ -1,4 +1,4 @@
-"""Agreement against the formulas, written out."""
+"""Agreement against its formulas, written in full."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cohen(rows: list[tuple[int, int]]) -> float:
 
 
 def krippendorff(items: list[list[int]]) -> float:
-    """One minus observed over expected disagreement, over all ordered pairs of labels."""
+    """Return one minus observed over expected disagreement, over all ordered pairs of labels."""
     items = [labels for labels in items if len(labels) > 1]
     count = Counter(label for labels in items for label in labels)
     total = sum(count.values())
@@ -87,7 +87,7 @@ def test_nobody_agrees_about_nothing() -> None:
 
 
 def planted(rng: Random, scenarios: int, each: int) -> tuple[dict[str, list[int]], list[int]]:
-    """Two sources that say the same in 8 of 10 cases and otherwise toss a coin: kappa is 0.8."""
+    """Return two sources that agree in 8 of 10 cases and otherwise toss a coin: kappa is 0.8."""
     first = [rng.choice([-1, 1]) for _ in range(scenarios * each)]
     second = [x if rng.random() < 0.8 else rng.choice([-1, 1]) for x in first]
     return {"o": first, "p": second}, [i // each for i in range(scenarios * each)]

@@ -1,4 +1,4 @@
-"""Kappa and alpha of annotators are those of nltk, which has its own way to them."""
+"""Kappa and alpha of annotators equal those of nltk, which computes them differently."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def agreement(table: list[dict[str, frozenset[str]]]) -> AnnotatorAgreement:
 
 
 def random_table(draw: random.Random) -> list[dict[str, frozenset[str]]]:
-    """What two or three annotators say of a few units, alike more often than not."""
+    """Draw the labels of two or three annotators for a few units, equal more often than not."""
     sets = [frozenset(draw.sample("wxyz", draw.choice((1, 1, 2, 3)))) for _ in range(4)]
     names = NAMES[: draw.choice((2, 3))]
     table = []
@@ -65,7 +65,11 @@ def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Three who each say of two even labels the right one with chance 0.85: all their kappas are (2 * 0.85 - 1)^2 = 0.49."""
+    """Intervals contain the truth at their stated rate.
+
+    Three annotators each give the right one of two even labels with chance 0.85: all their kappas are (2 *
+    0.85 - 1)^2 = 0.49.
+    """
     held: Counter[str] = Counter()
     for seed in range(60):
         draw, counts = random.Random(seed), AgreementCounts()

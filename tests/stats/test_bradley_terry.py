@@ -1,4 +1,4 @@
-"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their promise."""
+"""Logistic regression and Bradley-Terry strengths against brute force; coverage of intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def log_posterior(values: list[float], results: Results) -> float:
 
 
 def climb(results: Results, count: int) -> list[float]:
-    """The maximum by coordinate search: slow, and with nothing in common with Newton's method."""
+    """Return the maximum by coordinate search: slow, and independent of Newton's method."""
     values, step = [0.0] * count, 1.0
     best = log_posterior(values, results)
     while step > 1e-7:

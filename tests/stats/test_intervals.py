@@ -1,4 +1,4 @@
-"""Intervals are around their values, at the edges too."""
+"""Intervals contain their values, at the edges too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of labels against others: by hand, and against an independent library's."""
+"""Figures of labels against others: by hand, and against an independent library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_table_by_hand() -> None:
     assert value(hint.jaccard) == pytest.approx(2 / 3)
     assert (question.precision, value(question.recall), value(question.f1)) == (None, 0.0, 0.0)
     assert value(other.f1) == 1.0
-    # All labels together: 3 of 4 given are right, of 5 that there are.
+    # All labels together: 3 of 4 given ones are right, of 5 true ones.
     assert (value(found.micro.precision), value(found.micro.recall)) == (0.75, 0.6)
     assert value(found.micro.f1) == pytest.approx(6 / 9)
     assert value(found.macro.f1) == pytest.approx((0.8 + 0 + 1) / 3)

@@ -1,4 +1,4 @@
-"""Tests by ranks: published tables, SciPy's figures, and what holds of any data."""
+"""Tests by ranks: published tables, SciPy's figures, and properties of any data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATINGS = st.lists(st.integers(1, 7), min_size=1, max_size=12)
 
 
 def groups(u: int, m: int, n: int) -> tuple[list[float], list[float]]:
-    """Two groups of different values with this U of the first."""
+    """Return two groups of different values with this U of the first."""
     b = list(range(1, n + 1))
     a = []
     for _ in range(m):
@@ -67,8 +67,7 @@ B = [2, 5, 3, 4, 6, 1, 4, 5, 3, 4] * 4
 
 
 def test_what_scipy_finds() -> None:
-    """SciPy 1.17.1: mannwhitneyu(A, B, method="asymptotic"), spearmanr, and permutation_test over all ways,
-    of what is farther from nothing on either side."""
+    """SciPy 1.17.1: mannwhitneyu(A, B, method="asymptotic"), spearmanr, two-sided permutation_test."""
     found = superiority(A, B, range(30), range(30, 70))
     assert found is not None
     assert (found.value, found.p, found.exact) == (0.83, pytest.approx(1.8717586e-06, rel=1e-5), False)

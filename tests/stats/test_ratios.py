@@ -1,4 +1,4 @@
-"""Arms with unequal denominators: no false alarm from a rare event, and no power lost to the turns' number."""
+"""Arms with unequal denominators: no false alarm from a rare event, and no loss of power."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def difference(
 
 
 def rare(rng: np.random.Generator, replicates: int, acceptance: float) -> tuple[Array, Array]:
-    """How often something rare occurred in each scenario's accepted conversations, and how many these are."""
+    """Return the number of rare events in each scenario's accepted conversations, and the number of these."""
     accepted = rng.binomial(replicates, acceptance, N)
     return rng.binomial(accepted, 0.005).astype(float), accepted.astype(float)
 
@@ -52,7 +52,7 @@ def test_one_rare_event_is_no_finding(replicates: tuple[int, int], acceptance: t
 
 
 def test_the_test_finds_what_the_interval_finds_where_one_side_says_more() -> None:
-    """Words a turn, of 6 turns and of 12, and a difference that is there."""
+    """Words a turn, of 6 turns and of 12, with a true difference."""
     excluded, tested = 0, 0
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
@@ -75,7 +75,7 @@ def test_what_each_cluster_adds_is_counted() -> None:
     event = np.zeros(N)
     event[3] = 1
     assert difference((0 * one, two), (0 * one, one), 0, SHARE).changed == 0
-    # as many of all, in twice as many conversations
+    # as many in total, in twice as many conversations
     assert difference((2 * one, two), (one, one), 0).changed == 0
     found = difference((event, one), (np.roll(event, 1), one), 0, SHARE)
     assert (found.changed, found.events, found.value) == (2, 2, 0)
@@ -97,7 +97,7 @@ def test_clusters_that_are_not_paired() -> None:
 
 
 def unpaired_p(a: Array, b: Array, seed: int) -> float:
-    """The p-value that two arms with one conversation or several a scenario have the same ratio."""
+    """Return the p-value that two arms with one or several conversations a scenario have the same ratio."""
     return float(permutation_test(a, b, np.random.default_rng(seed), 399)[0])
 
 

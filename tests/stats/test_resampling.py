@@ -1,4 +1,4 @@
-"""The statistics against what can be computed by hand, by enumeration or in closed form."""
+"""The statistics against values by hand, by enumeration or in closed form."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_intervals_over_few_clusters_hold_the_truth(clusters: int) -> None:
 
 
 def test_every_cluster_is_drawn_as_often() -> None:
-    """A hundred resamples of five clusters that are told apart by their digit."""
+    """A hundred resamples of five clusters, distinguished by their digit."""
     sums = bootstrap(10.0 ** np.arange(5)[:, None], rng(), 400)[:, 0].astype(int)
     drawn = np.array([[value // 10**place % 10 for place in range(5)] for value in sums])
     assert drawn.sum(axis=1) == pytest.approx(5)
@@ -65,7 +65,7 @@ def test_every_cluster_is_drawn_as_often() -> None:
 
 
 def test_a_p_value_is_never_nought() -> None:
-    """What was observed is one of the draws: (1 + 0) / (1 + 99)."""
+    """The observation is one of the draws: (1 + 0) / (1 + 99)."""
     assert sign_flip_test(np.ones((60, 1)), rng(), 99)[0] == pytest.approx(0.01)
     sides = [np.stack([np.full(60, x), np.ones(60)], axis=1) for x in (0.0, 1.0)]
     assert permutation_test(*sides, rng(), 99)[0] == pytest.approx(0.01)
@@ -85,7 +85,7 @@ def test_labels_agree_with_all_of_them() -> None:
     both = np.concatenate([a, b])
 
     def apart(chosen: list[int]) -> float:
-        """The difference over its standard error, of the clusters dealt to b and of the others."""
+        """Return the difference over its standard error, of the clusters dealt to b and of the others."""
         b, a = both[chosen], np.delete(both, chosen)
         return float(abs(b.mean() - a.mean()) / np.sqrt(b.var() / len(b) + a.var() / len(a)))
 

@@ -1,4 +1,4 @@
-"""The book of a shared budget: never above its caps, whatever is killed, whoever else works, whatever the clock does."""
+"""The book of a shared budget: never above its caps, with kills, parallel processes and clock changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
 
 
 def spend(purse: BudgetLease, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
-    """One call's cost under a reservation of `most`; None where it is not covered."""
+    """Return the use of one call's cost under a reservation of `most`; None if it is not covered."""
     return total + BudgetUse(0, cost) if purse.covers(total, BudgetUse(0, most)) else None
 
 
@@ -58,7 +58,7 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
     for purse, total in zip(purses, totals, strict=True):
         purse.close(total)
     assert book.stands("2027-01-31")[0].used == sum(one.pico for one in totals)
-    # Another start takes what is left, to the last call that fits.
+    # Another start uses the remainder, to the last call that fits.
     last, total = BudgetLease(book, "last", clock), ZERO
     while (more := spend(last, total, PICO // 1000, PICO // 100)) is not None:
         total = more
@@ -93,7 +93,7 @@ def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path)
     again = BudgetLease(book, "a", clock)
     again.settle_before(BudgetUse(0, PICO // 10))
     assert book.stands("2027-01-31")[0].used == PICO // 10
-    again.settle_before(BudgetUse(0, PICO // 10))  # nothing is open any more
+    again.settle_before(BudgetUse(0, PICO // 10))  # no reservation is open any more
     assert book.stands("2027-01-31")[0].used == PICO // 10
 
 
@@ -137,7 +137,7 @@ def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
 
 
 class Clocked:
-    """A ledger that spends by a budget over time: what it has spent, and what its calls may still take."""
+    """A ledger that spends by a budget over time: its spending, and the reservations of its calls."""
 
     def __init__(self, path: Path, name: str, clock: Clock) -> None:
         self.path, self.name, self.clock = path, name, clock
@@ -146,7 +146,7 @@ class Clocked:
         self.start()
 
     def start(self) -> None:
-        """Start anew, as after a kill: calls that were running are charged at their maximum."""
+        """Start again, as after a kill: running calls are charged at their maximum."""
         self.spent += [(day, reservation.amount.pico) for reservation, day in self.running]
         self.running = []
         total = BudgetUse(0, sum(cost for _, cost in self.spent))
@@ -171,7 +171,7 @@ class Clocked:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_day_or_month_is_exceeded_over_midnights_and_kills(tmp_path: Path, seed: int) -> None:
-    """A call counts on the day of its reservation, whatever else happens before it ends."""
+    """A call counts on the day of its reservation, whenever it ends."""
     path = budget_file(tmp_path, "{per_day: 1.0, per_month: 2.5, timezone: utc}")
     rng, clock = random.Random(seed), Clock(MIDNIGHT - 2 * DAY - 60)
     ledgers = [Clocked(path, str(n), clock) for n in range(2)]
@@ -325,7 +325,7 @@ def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> Non
 
 
 def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> None:
-    """Another process, or one that was killed, has linked it and not yet taken away the temporary name."""
+    """Another process, or a killed one, has linked it and not yet removed the temporary name."""
     path = budget_file(tmp_path)
     book = BudgetBook(path)
     left = choose_temporary_name(book.path)

@@ -1,4 +1,4 @@
-"""Layers beside conversations: each unit once, at its own text, by arm, and what is damaged is a sentence."""
+"""Layers next to conversations: each unit once, at its own text, by arm; damage is reported in a sentence."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_is_not_there_any_more_is_left_out_and_counted(run: Path) -> None:
         {**line, "id": line["id"].replace("-r0", "-r9")} if line["id"] == gone else line for line in lines
     ]
     changed.insert(0, {**lines[0], "id": "a stranger's"})
-    # Where turns stand twice or are out of order the file is refused, so the odd turn goes to the end of its conversation.
+    # A file with repeated or unordered turns is refused, so the odd turn goes to the end of its conversation.
     changed.sort(key=lambda line: (line["id"] == "a stranger's", line["id"], line["turn"]))
     file.write_text("".join(json.dumps(line) + "\n" for line in changed))
     (data,) = open_data_sets([run])

@@ -1,4 +1,4 @@
-"""The mailbox of a run: sittings of a conversation, who gets a seat, times, and files by earlier versions."""
+"""The mailbox of a run: sittings of a conversation, assignment of seats, times, and older files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_conversation_that_ended_is_asked_about_again_in_another_sitting(tmp_p
         mailbox.put(first, 6.0)  # it is answered: no new sitting
         assert mailbox.take_seat("ben", "student", 7.0) is None
         mailbox.put(ask("two"), 8.0)
-        assert mailbox.is_over(ann)  # who may have gone
+        assert mailbox.is_over(ann)  # ann may have left
         ben = mailbox.take_seat("ben", "student", 30.0)
         assert ben is not None
         waiting = mailbox.find_request(ben)
@@ -103,7 +103,7 @@ def test_times_are_in_order_whatever_the_clocks_say(tmp_path: Path) -> None:
         mailbox.put(ask("one"), 100.0)
         seat = mailbox.take_seat("ann", "student", 101.0)
         assert seat is not None
-        mailbox.note_typing(seat, 90.0)  # never shown: nobody can have typed
+        mailbox.note_typing(seat, 90.0)  # never shown: no person can have typed
         mailbox.note_seen("one", 99.0)  # a clock that was set back
         mailbox.note_seen("one", 120.0)  # a reload
         mailbox.note_typing(seat, 98.0)

@@ -1,4 +1,4 @@
-"""The pairs of one scenario: found by halving, the same as by reading all."""
+"""The pairs of one scenario: found by binary search, the same as by reading all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command may write to where the user points it: nothing that is somebody else's."""
+"""Writes of a command to the user's folder: they never replace foreign files."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def finished_run(folder: Path, word: str) -> RunFolder:
 
 
 def told(folder: Path) -> set[str]:
-    """What the files in a folder say; all of those that are set aside are of one form."""
+    """Return the texts of the files in a folder; all files that are set aside are of one form."""
     return {path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -103,7 +103,7 @@ def test_setting_aside_that_was_killed_is_ended_by_the_next_start(moved: int, tm
     run = finished_run(tmp_path / "run", "first")
     gathering = run.previous / ".gathering"
     gathering.mkdir(parents=True)
-    for name in FINISHED[:moved]:  # as far as it came
+    for name in FINISHED[:moved]:  # as far as it got
         (run.path / name).rename(gathering / Path(name).name)
     assert run.set_aside() == run.previous / "1"
     assert sorted(path.name for path in (run.previous / "1").iterdir()) == sorted(
@@ -118,7 +118,7 @@ def test_setting_aside_that_was_killed_is_ended_by_the_next_start(moved: int, tm
 
 @pytest.mark.parametrize("moved", range(1, len(FINISHED) + 1))
 def test_setting_aside_that_was_killed_is_no_obstacle_to_the_earlier_form(moved: int, tmp_path: Path) -> None:
-    """It was made again beside what was gathered: both are kept, and later forms find no obstacle."""
+    """The earlier form, written again next to the gathered files, is kept like these."""
     run = finished_run(tmp_path / "run", "first")
     gathering = run.previous / ".gathering"
     gathering.mkdir(parents=True)

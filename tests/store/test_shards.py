@@ -1,4 +1,4 @@
-"""Shards: what json.dump would have written, all or nothing on the disk, vouched for by a manifest."""
+"""Shards: the bytes of json.dump, complete or absent on the disk, verified by a manifest."""
 
 from __future__ import annotations
 

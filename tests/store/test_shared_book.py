@@ -1,4 +1,4 @@
-"""A book that several processes write opens while another one holds it."""
+"""A book that several processes write opens while another process holds it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOOKS = [Mailbox, People]
 
 @contextlib.contextmanager
 def held(path: Path, seconds: float) -> Iterator[None]:
-    """Have another connection hold a new, empty book for some seconds, as a process does that opens it too."""
+    """Hold a new, empty book by another connection for some seconds, as a process does that opens it too."""
     path.parent.mkdir()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("CREATE TABLE other (x)")
@@ -36,7 +36,7 @@ def held(path: Path, seconds: float) -> Iterator[None]:
 def test_a_new_book_that_another_process_holds_is_opened_later(
     tmp_path: Path, kind: type[SharedBook]
 ) -> None:
-    """SQLite itself does not wait here, whatever its timeout."""
+    """SQLite itself does not wait here, with any timeout."""
     began = time.monotonic()
     with held(tmp_path / "people" / kind.NAME, 0.3), kind(tmp_path) as book:
         assert time.monotonic() - began >= 0.3

@@ -1,4 +1,4 @@
-"""The facts on a run's space: readers need no space for them, and they hold for that space alone."""
+"""The facts on a run's space: readers need no space for them, and they are valid for that space alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of records: lists and lines are cut alike; what is no such file says where and what to do."""
+"""Files of records: lists and lines are split the same way; errors name the place and the fix."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_what_a_path_stands_for(tmp_path: Path) -> None:
     assert found.manifest == run / "shards"
     assert found.space == run / "inputs" / "space.yaml"
     assert find_inputs(run / "shards") == found
-    # anybody's folder: no manifest, so no space either
+    # any folder: without a manifest it has no space either
     (run / "shards" / "manifest.json").unlink()
     assert find_inputs(run / "shards").space is None
     assert find_inputs(run / "job.yaml").files == (run / "job.yaml",)

@@ -1,4 +1,4 @@
-"""The rules beside the schema, and the artefacts of released files, each by its name."""
+"""The rules next to the schema, and the artefacts of released files, each by its name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BACKGROUND = {
 
 
 def record(*turns: str, **more: Any) -> dict[str, Any]:
-    """Turns by teacher and student in turn."""
+    """Return a record with turns by teacher and student in turn."""
     said = [{"role": ("Teacher", "Student")[i % 2], "text": text} for i, text in enumerate(turns)]
     return {"background_info": BACKGROUND, "conversation": said, **more}
 

@@ -42,7 +42,7 @@ values = st.recursive(
 
 @st.composite
 def mutated(draw: st.DrawFn) -> Any:
-    """The example with up to three of its nodes replaced, removed, repeated or given a new key."""
+    """Draw the example with up to three of its nodes replaced, removed, repeated or given a new key."""
     record = copy.deepcopy(RECORD)
     for _ in range(draw(st.integers(1, 3))):
         node: Any = {"": record}

@@ -1,4 +1,4 @@
-"""What was said: the turns that a repaired copy would have, without the marker."""
+"""The spoken text: the turns that a repaired copy would have, without the marker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records cut from files as a stream: the same for every size of the window, with the place of what is wrong."""
+"""Records cut from files as a stream: the same for every size of the window, with the place of an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_record(value: Any) -> bool:
 
 
 def cut(data: bytes, size: int) -> Any:
-    """What a file is cut into through a window of that size: records, keys and lines, or the error."""
+    """Return the pieces of a file through a window of that size: records, keys and lines, or the error."""
     before = stream._CHUNK
     stream._CHUNK = size
     try:

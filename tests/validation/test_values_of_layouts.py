@@ -22,7 +22,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A shard of a run by the example package's family, which says where its values are."""
+    """Return a shard of a run by the example package's family, which names the place of its values."""
     monkeypatch.syspath_prepend(ROOT / "examples" / "plugin")
     monkeypatch.setattr(registry, "_added", dict(registry._added))
     notes = importlib.import_module("edgen_example.notes").FAMILY

@@ -1,4 +1,4 @@
-"""Helpers for commands about files that people answer: the command begun, with a person who is asked."""
+"""Helpers for commands about files that people answer: the started command, with a person who answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ JOB = "name: by_hand\nconversations: 1\nspace: education_dialogue\nprompt: educa
 
 @contextlib.contextmanager
 def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, list[str]]]:
-    """Run `edgen COMMAND --backend JOB`, which writes `out`; yield a person whom it asks, and the lines that
-    it has said by the end."""
+    """Run `edgen COMMAND --backend JOB`, which writes `out`.
+
+    Yield a person whom it asks, and the lines of its output, complete at the end.
+    """
     (folder / "job.yaml").write_text(JOB, "utf-8")
     words = map(str, (*command, "--backend", folder / "job.yaml"))
     making = fork_server.Popen(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -40,7 +42,7 @@ def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, 
 
 
 def _invited(link: str, name: str) -> Player:
-    """Invite a person as the owner does, from the page of all runs; return the person, who came."""
+    """Invite a person as the owner does, from the page of all runs; return the person."""
     port = int(link.partition("/enter")[0].rpartition(":")[2])
     owner = Browser(port)
     owner.get(link[link.index("/enter") :])
@@ -52,10 +54,10 @@ def _invited(link: str, name: str) -> Player:
     token = re.findall(r'name="token" value="(\w+)"', page)[0]
     page = owner.post(f"{address}/invite", {"token": token, "names": name, "task": "play default"})
     key = re.findall(r"(/enter\?key=[^<]+)</code>", page)[0]
-    assert owner.get(address.replace("people", "run")) == owner.get(address)  # its list leads there
+    assert owner.get(address.replace("people", "run")) == owner.get(address)  # its list leads to the page
     return Player.enter(name, port, key)
 
 
 def text_field(page: str) -> str:
-    """Return the name of the form's field of several lines."""
+    """Return the name of the form's multi-line field."""
     return re.findall(r'<textarea id="[^"]*" name="([^"]*)"', page)[0]

@@ -1,5 +1,4 @@
-"""People who play in a run, as their browsers do: a server, invitations, pages and forms; all in real
-processes."""
+"""People who play in a run: a server, invitations, pages and forms; all in real processes."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ class Pages:
         owner, path = self._owner()
         page = owner.get(path)
         end = time.monotonic() + 180
-        while f"play {role}" not in page and time.monotonic() < end:  # nothing waits for the role yet
+        while f"play {role}" not in page and time.monotonic() < end:  # no request waits for the role yet
             time.sleep(0.2)
             page = owner.get(path)
         text = owner.post(
@@ -89,7 +88,7 @@ class Pages:
         return {unescape(name): unescape(link) for name, link in links}
 
     def answers(self) -> list[dict[str, Any]]:
-        """Return what the owner downloads of people's answers."""
+        """Return the people's answers that the owner downloads."""
         owner, path = self._owner()
         assert f"{path}/answers.jsonl" in owner.get(path)
         return [json.loads(line) for line in owner.get(f"{path}/answers.jsonl").splitlines()]
@@ -115,7 +114,10 @@ def token_in(page: str) -> str:
 
 @dataclass
 class Browser:
-    """A browser without scripts. `times` are seconds from request to answer."""
+    """A browser without scripts.
+
+    `times` are seconds from request to answer.
+    """
 
     port: int
     cookie: str = ""
@@ -165,7 +167,7 @@ class Player:
         return player
 
     def look(self) -> str:
-        """Load the page; return where the person stands."""
+        """Load the page; return the person's state."""
         self.page = self.browser.get("/play")
         return self.state
 
@@ -176,7 +178,7 @@ class Player:
         return found
 
     def until(self, *states: str, seconds: float = 120.0) -> str:
-        """Load the page until the person stands at one of these."""
+        """Load the page until the person is in one of these states."""
         end = time.monotonic() + seconds
         while (state := self.look()) not in states:
             assert time.monotonic() < end, f"{self.name} stays in {state}: {self.page}"
@@ -200,7 +202,7 @@ class Player:
         self.page = self.browser.post("/play/paper", hidden | fields)
 
     def say(self, text: str, *, close: bool = False) -> str:
-        """Send a text, or choose the first of the values that are offered."""
+        """Send a text, or choose the first of the offered values."""
         fields = [*self.form().items()]
         for name in dict.fromkeys(re.findall(r'<textarea id="[^"]*" name="([^"]*)"', self.page)):
             fields.append((name, text))

@@ -1,4 +1,4 @@
-"""A server of pages in a process of its own, and a real browser that looks at it."""
+"""A server of pages in a process of its own, and a real browser that opens them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.report.browser import chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Response
 
-_PATIENCE = 180_000.0  # milliseconds that a page has for what is waited for
+_PATIENCE = 180_000.0  # milliseconds for each expected change of a page
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-# What depends on colours and sizes; all else a page has in each look or in none.
+# Rules about colours and sizes; all other violations occur in each look or in none.
 LOOKS = {
     "type": "rule",
     "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"],
@@ -32,7 +32,7 @@ LOOKS = {
 def start_pages(
     *words: str | Path, folder: Path, cwd: Path = ROOT
 ) -> tuple[fork_server.Popen, dict[str, Any]]:
-    """Start `edgen web` for a user whose home is `folder`; return it once it listens, and what it said."""
+    """Start `edgen web` for a user whose home is `folder`; return it once it listens, and its output."""
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
     environ |= {"PYTHONPATH": str(ROOT)} | {
         key: value for key, value in os.environ.items() if key == "TMPDIR"
@@ -91,7 +91,10 @@ def _axe() -> str:
 
 
 def violations(page: Page, rules: Mapping[str, object] = RULES) -> list[tuple[str, list[str]]]:
-    """Return what axe-core finds wrong with a page: the rule, and the elements. `LOOKS`: in one more look."""
+    """Return axe-core's findings on a page: the rule, and the elements.
+
+    With `LOOKS`, check only the rules that depend on the look.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
     options = json.dumps({"runOnly": rules, "resultTypes": ["violations"]})
@@ -100,13 +103,13 @@ def violations(page: Page, rules: Mapping[str, object] = RULES) -> list[tuple[st
 
 
 def open_ready(page: Page, address: str) -> Response:
-    """Open a page once the index that it needs is built."""
+    """Open a page once its index is built."""
     from playwright.sync_api import Error
 
     for _ in range(1800):
         try:
             answer = page.goto(address)
-        except Error as problem:  # the page loads itself anew where the list of runs has changed
+        except Error as problem:  # the page reloads itself if the list of runs has changed
             if "interrupted by another navigation" not in str(problem):
                 raise
             continue

@@ -1,5 +1,8 @@
-"""Every page of the application in a real browser: no axe-core violation in light and dark, on a desk and on a
-phone, and nothing beside the screen. The list of pages is the application's own table of routes."""
+"""Every page of the application in a real browser is accessible.
+
+No axe-core violation in light and dark, on a desk and on a phone, and no content outside the screen. The list
+of pages is the application's own table of routes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def chrome() -> Iterator[Browser]:
 
 
 class Walk:
-    """A walk over the pages, which notes the routes that were looked at."""
+    """A walk over the pages, which notes the visited routes."""
 
     def __init__(self, chrome: Browser, folder: Path, link: str) -> None:
         self.chrome, self.folder, self.link = chrome, folder, link
@@ -52,7 +55,7 @@ class Walk:
         return page
 
     def look(self, page: Page, name: str, route: str | None = None) -> None:
-        """Look at the page that is open."""
+        """Look at the open page."""
         for scheme, width in SIGHTS:
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             page.set_viewport_size({"width": width, "height": 900})

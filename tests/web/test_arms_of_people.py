@@ -81,7 +81,7 @@ def test_people_and_a_model_are_arms_of_one_job(tmp_path: Path, capsys: pytest.C
 
 
 def _have_one_schema(made: dict[str, list[dict[str, Any]]]) -> None:
-    """The records of both arms have the same fields, but for the times of people."""
+    """Check that the records of both arms have the same fields, except for people's times."""
     (model, people), keys = made.values(), {}
     for arm, records in made.items():
         keys[arm] = {tuple(sorted(one)) for one in records}

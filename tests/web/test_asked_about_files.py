@@ -1,4 +1,4 @@
-"""People answer what is asked about a file and no run: new values of a space."""
+"""People answer requests about a file without a run: new values of a space."""
 
 from __future__ import annotations
 

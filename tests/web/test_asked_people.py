@@ -1,5 +1,4 @@
-"""People as judges, annotators and writers, and in rollouts: a command asks in one process, and people answer on
-pages."""
+"""People as judges, annotators and writers, and in rollouts, on pages of another process."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ def _asking(run: Path, *command: str) -> fork_server.Popen:
 
 
 def _prefer_the_later(ann: Player) -> None:
-    """Take the conversation with the later reply, on whichever side it is."""
+    """Choose the conversation with the later reply, on either side."""
     first, second = map(int, re.findall(r"Reply (\d+) of", ann.page))
     better = {"f:better": "1" if first > second else "2"}
     ann.page = ann.browser.post("/play/answer", ann.form() | better)
@@ -123,7 +122,7 @@ def test_a_second_question_about_the_same_pairs_reaches_people(run: Path) -> Non
 
 
 def test_two_annotators_are_two_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make_run(tmp_path / "run")  # the other tests' has answers of theirs
+    run = make_run(tmp_path / "run")  # the run of the other tests has their answers
     command = ("annotate", "--labels", "quality", "--unit", "conversation", "--annotators", "2")
     asked = _asking(run, *command, "--set", "backends.annotator={type: human}")
     with Pages(run) as pages:
@@ -182,7 +181,7 @@ def test_a_person_writes_a_whole_conversation_in_prose(tmp_path: Path) -> None:
 
 
 def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Paraphrases and wrong replies, a line each; one that only repeats the turn is asked for again."""
+    """Paraphrases and wrong replies, a line each; one that only repeats the turn is retried."""
     run = make_run(tmp_path / "run")
     setting = "backends.writer={type: human}"
     for kind, says in (("paraphrases", "in other words"), ("wrong", "wrong replies")):
@@ -199,7 +198,7 @@ def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureF
             ann.page = ann.browser.post("/play/answer", ann.form() | {"f:texts": texts})
 
         seen = _answer_all(run, "writer", asked, write)
-        assert len(seen) == 11  # ten conversations with one such turn, and once again
+        assert len(seen) == 11  # ten conversations with one such turn, and a retry
         assert "Texts: 2, one on each line" in seen[0]
         assert says in seen[0]
         assert "begins" not in seen[0]  # the marks of a model's prompt
@@ -218,7 +217,7 @@ def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureF
         for given in ("", "one", "a\nb\nc\nd"):
             page = bob.browser.post("/play/answer", bob.form() | {"f:texts": given})
             assert f"Expected 3, got {len(given.split())}" in page
-            assert given in page  # what was written stays
+            assert given in page  # written texts stay
     asked.send_signal(signal.SIGINT)
     assert asked.wait(180) == 130
     out = tmp_path / "pool"

@@ -1,4 +1,4 @@
-"""Reading pages in a real browser: accessible, in light and dark, on a phone, without scripts, by keyboard."""
+"""Reading pages in a real browser: accessible, dark, on a phone, without scripts, by keyboard."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_job_is_started_watched_and_resumed_from_the_page(chrome: Browser, tmp
             "window.shift += one.value; }).observe({type: 'layout-shift', buffered: false}); }"
         )
         before = _accepted(page)
-        for _ in range(600):  # the policy of the page forbids to wait for an expression
+        for _ in range(600):  # the policy of the page forbids waiting for an expression
             if _accepted(page) > before + 10:
                 break
             page.wait_for_timeout(100)

@@ -1,4 +1,4 @@
-"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says so."""
+"""Runs that are damaged, moved, removed or of another version while open: each page reports it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CHANGES = dose({name: _ALL[name] for name in _FEW}, _ALL)
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run for each change, each with pairs, a layer and invited people."""
+    """Return a folder with a run for each change, each with pairs, a layer and invited people."""
     folder = tmp_path_factory.mktemp("damage")
     run = make_run(folder / "run")
     assert call("pairs", run, "--signal", "probability") == 0
@@ -132,7 +132,7 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
         } == dict.fromkeys(CHANGES, "complete")
         for name, change in CHANGES.items():
             change(outputs / name)
-        time.sleep(2.5)  # what a page knows of a run is that old at most
+        time.sleep(2.5)  # a page's knowledge of a run is at most this old
         gone = {"moved", "removed", "a_file"} & {*CHANGES}
         runs = events.until(lambda runs: not gone & {*runs} and runs["newer"]["problem"])
         assert {*runs} >= {*CHANGES} - gone - {"ledger_gone"}
@@ -153,10 +153,10 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
                     assert (answer.status, "cannot be read now" in answer.text) == (409, True), path
             form = {"token": "x", "key": "x", "f:text": "lost?"}
             assert people[name]["player"].post("/play/answer", form).status == 403
-        assert events.until(lambda runs: True)  # and the stream goes on
+        assert events.until(lambda runs: True)  # and the stream continues
         told: dict[str, set[int]] = {}
         for name, slug in slugs.items():
-            for _ in range(2):  # also once something was read again
+            for _ in range(2):  # also after an earlier successful read
                 for route in pages:
                     status, text = _ask(served, people[name], route, slug)
                     assert status in (200, 202, 303, 403, 404, 409), (name, route.path, status, text)
@@ -175,7 +175,7 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
 
 
 class _Events:
-    """The events about runs that a page gets, as they change."""
+    """The events about changes of runs that a page gets."""
 
     def __init__(self, served: Served) -> None:
         self._talk = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=60)
@@ -184,7 +184,7 @@ class _Events:
         self._last: dict[str, Any] = {}
 
     def until(self, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-        """Listen until this holds of the runs, by name; return them."""
+        """Listen until the runs, by name, meet the condition; return them."""
         end = time.monotonic() + 180
         while True:
             line = self._answer.readline()
@@ -197,7 +197,7 @@ class _Events:
 
 
 def _ask(served: Served, people: dict[str, Person], route: Route, slug: str) -> tuple[int, str]:
-    """Ask for a page of a run as those whom it is for."""
+    """Request a page of a run as the visitor that the page is for."""
     path = route.path.replace("{run}", slug).replace("{id}", NAME)
     if path == "/beside":
         path += f"?left={slug}:{NAME}&right={slug}&right_id=0"

@@ -1,4 +1,4 @@
-"""Requests that no page sends, to every route that changes something: by the right visitor, with the page's own token.
+"""Requests that no page sends, to every route that changes something, by a valid visitor and token.
 
 Each is answered by a page or a sentence; nothing fails inside, and no hostile text becomes markup.
 """
@@ -84,7 +84,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _visitor_of(route: Route, served: Served) -> str:
-    """Return the cookie of a visitor who may ask for a route."""
+    """Return the cookie of a visitor who may use a route."""
     if route.who == "owner":
         return served.site.cookie
     face = route.path.strip("/").split("/")[0]

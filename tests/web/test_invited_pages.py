@@ -1,5 +1,4 @@
-"""The pages of invited people in a real browser: by keyboard, on a phone, two at once, reloaded, without a
-connection; and accessible."""
+"""Pages of invited people in a real browser: keyboard, phone, parallel, reloaded, offline, accessible."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def chrome() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A run of pairs with people who vote and label, which two people also play, and its pages."""
+    """Serve a run of pairs with people who vote and label, which two people also play; yield its pages."""
     folder = tmp_path_factory.mktemp("faces")
     run = folder / "rated"
     made = fork_server.finish("generate", "jobs/rated_pairs.yaml", "-n", "3", "-o", run, cwd=ROOT)
@@ -57,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 class _pages:  # noqa: N801 - a context manager
-    """A server of one run's pages; it ends with the block, whatever happens."""
+    """A server of one run's pages; it ends with the block in any case."""
 
     def __init__(self, run: Path, folder: Path) -> None:
         self.server, self.told = start_pages(run, folder=folder)
@@ -82,7 +81,7 @@ def _enter(chrome: Browser, link: str, **options: object) -> Page:
 
 
 def _is_right(page: Page) -> None:
-    """Look at the page light, dark and on a phone: no violation, and nothing beside the screen."""
+    """Check the page in light, dark and on a phone: no violation, and no content outside the screen."""
     looks = (("light", {"width": 1280, "height": 860}, RULES), ("dark", PHONE, LOOKS))
     for scheme, size, rules in looks:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -108,7 +107,7 @@ def test_votes_by_keyboard_alone_stay_after_reload_back_and_a_lost_connection(
     page.wait_for_timeout(300)
     page.context.set_offline(False)
     page.goto(f"{site.base}/vote")
-    assert page.is_visible("text=0 answered")  # what never came is not confirmed
+    assert page.is_visible("text=0 answered")  # a lost answer is not confirmed
     for _ in range(20):
         if not page.is_visible("form.answers"):
             break
@@ -209,7 +208,7 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
         said = (run / "shards").rglob("*.json*")
         assert sum(path.read_text("utf-8").count("I am glad to be here.") for path in said) >= 1
     finally:
-        making.terminate()  # SIGKILL would not reach the fork behind it
+        making.terminate()  # SIGKILL would not reach the fork of this process
         making.communicate(timeout=180)
 
 

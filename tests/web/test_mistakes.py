@@ -1,5 +1,8 @@
-"""Mistakes that people make by hand in a real browser: double clicks, a lost connection, a long paste, answers that
-show nothing, a page that is loaded again; and browsers without JavaScript or cookies."""
+"""Mistakes that people make by hand in a real browser.
+
+Double clicks, a lost connection, a long paste, invisible answers, a reloaded page; and browsers without
+JavaScript or cookies.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def chrome() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of pairs."""
+    """Return a run of pairs."""
     run = tmp_path_factory.mktemp("rated") / "rated"
     made = fork_server.Popen("generate", str(ROOT / "jobs/rated_pairs.yaml"), "-n", "3", "-o", str(run))
     assert made.wait(120) in (0, 3)
@@ -46,7 +49,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Iterator[Path]:
-    """A run in which a person is the student, with consent and questions."""
+    """Yield a run in which a person is the student, with consent and questions."""
     run = tmp_path / "talk"
     making = generate(SELFPLAY, run, *ONE, f"backends.student={{type: human, {PERSON}}}")
     try:
@@ -90,7 +93,7 @@ def test_a_double_click_votes_once_and_an_offline_vote_is_sent_later(chrome: Bro
         page.context.set_offline(True)
         page.click("button[value=second]")
         page.wait_for_selector("text=nothing was sent")
-        assert page.is_visible("form.answers")  # the unit is still there
+        assert page.is_visible("form.answers")  # the unit is still shown
         page.context.set_offline(False)
         page.click("button[value=second]")
         page.wait_for_selector("text=2 answered")
@@ -113,7 +116,7 @@ def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(
         page.reload()
         page.wait_for_function(
             "document.querySelectorAll(':checked').length === 1"
-        )  # the question is answered still
+        )  # the question is still answered
         _choose(page)
         page.click("#paper button")
         page.wait_for_selector("#answer")
@@ -127,9 +130,7 @@ def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(
         pages = Pages(talk, pages.port)
         page.click("#answer button >> nth=0")
         page.wait_for_selector(".turn >> text=I wrote this while nobody listened.")
-        page.wait_for_function(
-            "Object.keys(sessionStorage).length === 0"
-        )  # what was sent is no draft any more
+        page.wait_for_function("Object.keys(sessionStorage).length === 0")  # a sent text is no draft any more
         page.context.close()
     finally:
         pages.end()
@@ -176,7 +177,7 @@ def test_without_scripts_a_person_agrees_answers_and_talks(chrome: Browser, talk
         page.click("text=I agree")
         page.wait_for_selector("text=Some questions first")
         page.click("input[type=radio] >> nth=1")
-        page.wait_for_timeout(4_000)  # longer than a waiting page takes to load itself again
+        page.wait_for_timeout(4_000)  # longer than a waiting page takes to reload itself
         assert page.is_checked("input[type=radio] >> nth=1")
         _choose(page)
         page.click("#paper button")

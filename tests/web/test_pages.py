@@ -1,4 +1,4 @@
-"""The pages of `edgen web`: a real server, asked as a browser asks."""
+"""The pages of `edgen web`: a real server, requested as by a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A server, and what its owner's browser holds."""
+    """A server, and the state of its owner's browser."""
 
     port: int
     key: str
@@ -65,7 +65,7 @@ class Site(NamedTuple):
         return Answer(answer.status, {key.lower(): value for key, value in answer.getheaders()}, text)
 
     def ready(self, path: str) -> Answer:
-        """Return a page once the index that it needs is built."""
+        """Return a page once its index is built."""
         for _ in range(1800):
             found = self.get(path)
             if found.status != 202:

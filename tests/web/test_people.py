@@ -1,4 +1,4 @@
-"""Invitations: who gets in, what each visitor may ask for, and what counts as an answer."""
+"""Invitations: admission, each visitor's allowed pages, and valid answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People play roles on pages: what they see, what they send, and that nothing is lost or asked twice."""
+"""People play roles on pages: their view, their messages; nothing is lost or asked twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_person_is_the_student_from_invitation_to_record(run: Path) -> None:
         assert ann.until("answer") == "answer"
         assert "You are the Student" in ann.page
         assert "student preference" in ann.page
-        assert "teacher preference" not in ann.page  # what the role does not see
+        assert "teacher preference" not in ann.page  # facts that the role does not see
         assert len(ann.turns) == 1
         again = ann.page
         assert ann.look() == "answer"  # reload: the same form
@@ -84,7 +84,7 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
         teachers = pages.invite("teacher", "tea", "tom")
         students = pages.invite("student", "sue")
         tea = Player.enter("tea", pages.port, teachers["tea"])
-        assert tea.look() == "lobby"  # nobody to talk with
+        assert tea.look() == "lobby"  # no partner to talk with
         sue = Player.enter("sue", pages.port, students["sue"])
         sue.look()
         tea.until("answer")
@@ -107,7 +107,7 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
         token = tea.page.split("game token is <code>")[1][:8]
         assert token in sue.page
         sue.page = sue.browser.post("/play/next", sue.form() | {"token": token_of(sue)})
-        tom.until("answer")  # who waited longest
+        tom.until("answer")  # the person who has waited longest
         tom.say("Welcome. Shall we begin with an example?")
         sue.until("answer")
         sue.say("Please do. I learn by examples.", close=True)
@@ -223,7 +223,7 @@ def test_consent_questions_and_a_backend_that_stands_in(run: Path) -> None:
         assert making.wait(180) == 0
         answers = pages.answers()
     (record,) = edgen.open(run).conversations()
-    assert len(record.turns) == 6  # the stand-in played on
+    assert len(record.turns) == 6  # the stand-in continued
     asked = {one["unit"].split()[0]: one for one in answers if "unit" in one}
     assert asked["consent"]["value"] is True
     assert asked["before"]["value"] == {"experience": 4, "tutors": 2}

@@ -1,5 +1,7 @@
-"""What the reading pages are made of: marks, requests as they were sent, data of others, static sites, and input
-that is damaged or hostile."""
+"""The parts of the reading pages.
+
+Marks, requests as they were sent, others' data, static sites, and damaged or hostile input.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ HOSTILE = "<script>alert(1)</script>\u202egnp.exe\x1b[31m&amp;"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """Return a cache folder of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run of one conversation a scenario, with three responses of the tutor to each turn."""
+    """Return a run of one conversation a scenario, with three responses of the tutor to each turn."""
     made = tmp_path / "sessions"
     edgen.generate(ROOT / "jobs" / "tutoring.yaml", conversations=3, output=made, progress=False)
     return made

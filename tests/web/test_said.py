@@ -1,4 +1,4 @@
-"""The pages say all that a run knows: each page is compared with the run's records, labels and pairs."""
+"""The pages show all data of a run: each page is compared with the run's records, labels and pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Runs with branches and pairs, with alternatives and labels, with events, and with rejected replies."""
+    """Yield a folder of runs with branches, pairs, alternatives, labels, events and rejected replies."""
     folder = tmp_path_factory.mktemp("said")
     made = folder / "outputs"
     for job, count in (("selfplay", 2), ("tutoring", 2), ("incident_response", 2), ("experiment", 12)):

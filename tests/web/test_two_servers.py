@@ -1,4 +1,4 @@
-"""Two servers in one browser, a server started again on another port, two tabs and the back button, in Chromium."""
+"""Two servers in one browser, a restart on another port, two tabs and the back button, in Chromium."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_a_person_goes_on_where_the_server_starts_on_another_port(chrome: Browse
             owner = context.new_page()
         with serve(run) as again:
             assert again.site.port != served.site.port
-            page.goto(f"http://127.0.0.1:{again.site.port}/vote")  # no link, but the cookie of before
+            page.goto(f"http://127.0.0.1:{again.site.port}/vote")  # no link, but the earlier cookie
             page.click("text=Second is better")
             page.wait_for_selector("text=2 answered")
             owner.goto(f"http://127.0.0.1:{again.site.port}/")
-            assert "This page is not for you" in owner.content()  # an earlier server's owner is nobody here
+            assert "This page is not for you" in owner.content()  # an earlier server's owner is unknown here
     assert sum(map(len, read_stored_votes(RunFolder(run)).values())) == 2
 
 
@@ -79,7 +79,7 @@ def test_two_tabs_and_the_back_button_count_one_vote_a_pair(chrome: Browser, run
         two.wait_for_selector("text=1 answered")
         two.go_back()
         two.wait_for_selector("input[name=unit]", state="attached")
-        shown = two.get_attribute("input[name=unit]", "value")  # pages are not kept: back shows what is next
+        shown = two.get_attribute("input[name=unit]", "value")  # not cached: back shows the next one
         two.click("text=Equally good")
         pairs = len({*units, shown})
         two.wait_for_selector(f"text={pairs} answered")

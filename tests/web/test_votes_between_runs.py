@@ -1,4 +1,4 @@
-"""People who vote on pairs between runs of the same scenarios: pages, sheets, files; sets, agreement, exports."""
+"""People who vote on pairs between runs of the same scenarios: pages, sheets, files, exports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def runs(made: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def _vote(person: Person, word: str) -> int:
-    """Choose the side that says a word until nothing is left; return the number of answers."""
+    """Choose the side that contains a word until nothing is left; return the number of answers."""
     given = 0
     while (fields := person.fields("/vote")) is not None:
         page = unescape(person.get("/vote").text)
@@ -153,7 +153,7 @@ def test_another_run_that_is_gone_or_not_shown(runs: tuple[Path, Path]) -> None:
         fields = ann.fields("/vote")
         assert fields is not None
     keys = served.keys
-    with serve(before) as alone:  # what a run's files name is opened only where the owner named it
+    with serve(before) as alone:  # a file named in a run is opened only if the owner named it, too
         refused = alone._replace(keys=keys).enter("ann").get("/vote")
         assert refused.status == 409
         assert str(after) not in refused.text
@@ -166,7 +166,7 @@ def test_another_run_that_is_gone_or_not_shown(runs: tuple[Path, Path]) -> None:
             page = ann.get("/vote")
             assert page.status in (200, 409)
             assert str(before.parent) not in page.text
-        posted = ann.post("/vote", {**fields, "choice": "tie"})  # what was read before is still stored
+        posted = ann.post("/vote", {**fields, "choice": "tie"})  # data read before is still stored
         assert posted.status in (303, 409)
         away.rename(after)
         assert _vote(ann, "early") + (posted.status == 303) == 5

@@ -1,4 +1,4 @@
-"""People who vote and label: from an invitation to labels, with all that can go wrong on the way."""
+"""People who vote and label: from an invitation to labels, with all possible mistakes on the way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ JOB = {
 
 
 def make_run(folder: Path, said: str = "") -> Path:
-    """Make a run of 5 scenarios with two conversations each, whose texts have `said` in them."""
+    """Make a run of 5 scenarios with two conversations each, whose texts contain `said`."""
     count = itertools.count()
 
     async def answer(_request: Request) -> str:
@@ -123,7 +123,7 @@ def serve(run: Path, *options: str) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server of two runs: people vote on both, and label one."""
+    """Run a server of two runs: people vote on both, and label one."""
     outputs = tmp_path_factory.mktemp("voting") / "outputs"
     run = make_run(outputs / "rated")
     other = make_run(outputs / "other", "elsewhere")
@@ -193,7 +193,7 @@ def _answers(run: Path, name: str) -> list[UnitAnswer]:
 
 
 def routes_of_the_application(run: Path) -> list[Route]:
-    """Return every route of the application that the server makes, with who may ask for it."""
+    """Return every route that the server makes, with the visitors who may use it."""
     guard = PageGuard("127.0.0.1", Sources([run]))
     app = server.make_app(Sources([run]), guard)
     found = []
@@ -233,7 +233,7 @@ def test_every_route_answers_only_those_it_is_for(both: Served) -> None:
             if route.method == "POST" or not may:
                 assert answer.status == 403, (name, route)  # a change lacks the token
             elif own_face:
-                assert answer.status in (200, 202, 303, 404), (name, route)  # 404: of what an address lacks
+                assert answer.status in (200, 202, 303, 404), (name, route)  # 404: incomplete addresses
             if kind == "nobody":
                 assert "rated" not in answer.text
     for name in ("nobody", "voter", "labeller"):
@@ -498,7 +498,7 @@ def test_no_confirmed_vote_is_lost_when_the_server_is_killed(tmp_path: Path) -> 
 
 
 def _vote_until_away(served: Served, name: str, confirmed: list[tuple[str, str]]) -> None:
-    """Vote until the server is away or nothing is left, noting each vote that was confirmed."""
+    """Vote until the server is gone or nothing is left, noting each confirmed vote."""
     with contextlib.suppress(OSError, http.client.HTTPException):
         person = served.enter(name)
         while (fields := person.fields("/vote")) is not None:

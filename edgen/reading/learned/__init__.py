@@ -1,8 +1,7 @@
 """Layouts learned from replies, so that later ones are cut without any rule.
 
-`layouts` keeps them; `finder` finds the layout of a reply that was read, from the places of its turns
-(`turn_places`); `layout` cuts a reply at the texts around its turns, and `turn_rules` decides whether the turns
-are as plain as the general reader needs them. Four things may change from reply to reply: numbers (`texts`),
-notes in labels (`notes`), words above and below the turns (`asides`), and the way in which a turn is written
-(`turn_codes`).
+`layouts` keeps them. `finder` finds the layout of a reply that was read, from the places of its turns
+(`turn_places`). `layout` cuts a reply at the texts around its turns, and `turn_rules` decides whether these
+are plain words. Four things may change from reply to reply: numbers (`texts`), notes in labels (`notes`),
+words above and below the turns (`asides`), and the way in which a turn is written (`turn_codes`).
 """

@@ -1,6 +1,6 @@
 """Words around a conversation that change from reply to reply and say nothing about who speaks.
 
-They are asides (`Sure, here is one about light:`), remarks after the turns (`"reason": "She asked a lot."`) and
+They are asides (`Sure, here is one about light:`), remarks after the turns (`"reason": "She asked."`) and
 values above them (`topic: light`). In the texts of a layout, `WORDS` stands for them.
 """
 
@@ -59,8 +59,10 @@ _KEY = compile_later(r"[^\n,{>]*\Z")
 
 
 def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> str:
-    """Return a text after the turns with `WORDS` for words in it that say nothing about them. `keyed`: it ends
-    with a line or a key of something else, the probability's."""
+    """Return a text after the turns with `WORDS` for words in it that say nothing about them.
+
+    `keyed`: the text ends with a line or a key of something else, the probability's.
+    """
     if keyed:
         end = max((closed.start() for closed in _BEFORE_KEY.finditer(text)), default=0)
     else:

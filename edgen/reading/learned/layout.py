@@ -58,9 +58,9 @@ class Layout(msgspec.Struct):
     lettered: bool  # what numbers a gap may be the letter of a list
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
-    turns: TurnRules
+    turns: TurnRules  # what the turns may hold
     shared: tuple[int, str]
-    """What all gaps have in them, and at which place."""
+    """Characters that all gaps have: their place in a gap, and the characters."""
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
@@ -122,7 +122,7 @@ class Layout(msgspec.Struct):
         if tail.labelled:
             del said[-1], speakers[-1]
         if self.woven:
-            said, speakers = _weave(said), _weave(speakers)
+            said, speakers = _join_in_turn(said), _join_in_turn(speakers)
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
@@ -262,7 +262,7 @@ def find_shared(gaps: Iterable[str]) -> tuple[int, str]:
     return (0, shared) if shared or not some else (1, find_common_start([gap[1:] for gap in some]))
 
 
-def _weave(some: list[str]) -> list[str]:
+def _join_in_turn(some: list[str]) -> list[str]:
     """Return the first and the second half, their items in turn."""
     half = len(some) // 2
     return [item for pair in zip(some[:half], some[half:], strict=True) for item in pair]

@@ -1,4 +1,4 @@
-"""Where the turns of a reply that was read stand in its text, and how they are written there."""
+"""Search for the turns of a reply in its text: what stands around them, and how they are written there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAG = compile_later("<[^<>]*>")
 
 
 class TurnPlaces(NamedTuple):
-    """What stands around the turns of a reply, and how these are written."""
+    """The texts around the turns of a reply, and how these are written."""
 
     gaps: list[str]  # texts between the turns
     rest: str  # text after the last turn

@@ -1,8 +1,9 @@
-"""What turns of a layout may hold, and how they are written.
+"""Rules about the turns of a layout: how they are written, and which texts are plain enough.
 
-`TurnRules.decode` returns the turns as they are meant: without escapes, with line breaks where the layout has a
-joint. `TurnRules.find_hints` passes them only if no rule of the general reader finds anything in them: each
-begins and ends like words, and none can name a speaker, end the conversation, give a probability or head a part.
+`TurnRules.decode` takes escapes away, and puts line breaks where the layout has something else for them.
+`TurnRules.find_hints` lets turns pass only if no rule of the general reader finds anything in them: each
+begins and ends like words, and none can name a speaker, end the conversation, give a probability or head a
+part.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:
 
 
 class TurnRules(msgspec.Struct):
-    """What the turns of a layout may hold."""
+    """The characters and lines that turns of a layout may hold, and how these are written."""
 
     unfit: frozenset[str]  # characters that no turn may hold
     begins: bool  # a turn may begin a line
@@ -277,7 +278,7 @@ def _begin_with_letters(whole: str, marks: str) -> bool:
 
 def _share_lines(said: Sequence[str]) -> bool:
     """Return whether all turns but the last have as many words in their first lines, or in their last ones:
-    a line that they share is nobody's."""
+    a line that they share belongs to the layout."""
     for cut, place in ((str.partition, 0), (str.rpartition, 2)):
         counts = (len(cut(text, "\n")[place].split()) for text in said[:-1])
         count = next(counts)

@@ -226,8 +226,8 @@ class TurnWords:
                 and not any(map(fold(word).__contains__, TELLING))
             )
         )
-        """Whether a word names no speaker, also where another is looked for (`nameless`), and is none of
-        `TELLING`."""
+        """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing
+        of `TELLING`."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing, self._second = (
             WordMemory(
@@ -242,7 +242,7 @@ class TurnWords:
 
     def begin_plainly(self, words: Sequence[str]) -> bool:
         """Return whether a line that begins with these words (the third of them the rest of it) is no label,
-        heading or key: `step by step we …` is none, `step 2` may be one."""
+        heading or key: `step by step we …` names nothing, `step 2` may do so."""
         if not words or self.opening[words[0]]:
             return bool(words)
         first, second, rest = [*words, "", ""][:3]

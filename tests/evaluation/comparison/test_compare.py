@@ -1,4 +1,4 @@
-"""Arms in memory compared: what the numbers must be, and what is not compared."""
+"""Comparison of arms in memory: the expected numbers, and what is left out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_values_and_differences_are_ratios_of_sums() -> None:
     assert metric(found, "accepted").arms["a"].value == pytest.approx(2 / 3, rel=1e-5)
     assert metric(found, "teacher_words").arms["a"].value == 1.5
     assert metric(found, "tokens").arms["b"].value == 150
-    # Only scenario 0 was accepted in both.
+    # Only scenario 0 was accepted in both arms.
     words = difference(found, "teacher_words")
     assert (words.value, words.n, words.changed, words.low, words.p) == (2.0, 1, 1, None, None)
     assert difference(found, "accepted").value == 0
@@ -87,7 +87,7 @@ def test_the_same_arms_and_seed_give_the_same_comparison() -> None:
 
 
 def test_a_rare_event_is_left_to_the_test() -> None:
-    """Five scenarios of 1,000 lost, all in one arm: the percentile interval excludes zero, the signs do not."""
+    """With five of 1,000 scenarios lost in one arm, the interval excludes zero and the sign test does not."""
     a = arm("a", [accepted(i) for i in range(1000)])
     b = arm("b", [refused(i) if i < 5 else accepted(i) for i in range(1000)])
     found = compare(a, b, resamples=2999)
@@ -114,7 +114,7 @@ def test_all_differences_of_all_arms_are_adjusted_together() -> None:
     assert all(d.changed for d in tested)
     assert all(d.p == 1 for m in found.metrics for d in m.differences if d.p is not None and not d.changed)
     least = min(tested, key=lambda d: d.p or 0)
-    # Accepted and the one reason of rejection are one test, and one p-value.
+    # Accepted and the only reason of rejection are one test, with one p-value.
     kept, lost = (metric(found, name).differences for name in ("accepted", "rejected_refused"))
     assert [d.p_holm for d in kept] == [d.p_holm for d in lost]
     tests = len(tested) - sum(d.p_holm is not None for d in lost)
@@ -124,7 +124,7 @@ def test_all_differences_of_all_arms_are_adjusted_together() -> None:
 
 
 def test_the_more_is_tested_the_more_is_asked_of_each() -> None:
-    """Mirror images are left out: one reason of rejection needs the p-value that two would not."""
+    """The correction grows with the number of tests; mirror images are not counted."""
     a = [accepted(i, cost=0.1) for i in range(40)]
     b = [refused(i, cost=0.1) if i < 6 else accepted(i, cost=0.1) for i in range(40)]
     found = difference(compare(arm("a", a), arm("b", b)), "rejected_refused")
@@ -134,7 +134,7 @@ def test_the_more_is_tested_the_more_is_asked_of_each() -> None:
 
 
 def test_near_duplicates_count_by_the_groups_that_they_link() -> None:
-    """Six pairs say the same: that is six signs, not twelve."""
+    """Six near-duplicate pairs count as six signs, not twelve."""
     varied = arm("varied", [accepted(i, *talk(i)) for i in range(60)])
     paired = arm("paired", [accepted(i, *talk(i // 2 if i < 12 else 100 + i)) for i in range(60)])
     found = difference(compare(varied, paired, resamples=2999), "near_duplicates")
@@ -143,7 +143,7 @@ def test_near_duplicates_count_by_the_groups_that_they_link() -> None:
 
 
 def test_near_duplicates_are_looked_for_among_as_many() -> None:
-    """Of three scenarios twice, the first two once: what lies beyond is neither counted nor compared with."""
+    """Of three scenarios twice, the first two once: the rest is neither counted nor compared."""
     outcomes = [
         accepted(i, *talk(7 if i < 2 and not r else 50 + 2 * i + r), replicate=r)
         for i in range(3)
@@ -170,7 +170,7 @@ def test_few_events_are_said(events: int, said: bool) -> None:
 
 
 def test_one_event_against_one_is_few_however_many_scenarios_differ_in_their_number() -> None:
-    """Where one arm accepts more, every scenario adds a little to the difference."""
+    """Every scenario adds a little to the difference where one arm accepts more."""
     full = [accepted(i, replicate=r, repairs=("x",) * (i == 5)) for i in range(100) for r in range(2)]
     half = [
         refused(i, 1) if r and i % 2 else accepted(i, replicate=r, repairs=("x",) * (i == 8 and not r))
@@ -209,7 +209,7 @@ def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
 
 
 def test_differences_are_rounded_last() -> None:
-    """A hundred million tokens, and one more in each: the values are the same to six digits."""
+    """With a hundred million tokens, and one more in each, the values are the same to six digits."""
     a, b = (arm(k, [accepted(i, tokens=10**8 + k_) for i in range(20)]) for k, k_ in (("a", 0), ("b", 1)))
     assert difference(compare(a, b), "tokens").value == 1
 
@@ -240,7 +240,7 @@ def test_labels_that_are_long_get_a_letter_and_titles_a_line() -> None:
 
 
 def test_longer_texts_are_not_punished() -> None:
-    """One arm says just what the other says, and then more of the same kind."""
+    """One arm has the other's texts, followed by more of the same kind."""
     short = [accepted(i, *talk(i)) for i in range(200)]
     long = [accepted(i, *talk(i), *talk(i + 500)) for i in range(200)]
     found = compare(arm("short", short), arm("long", long))
@@ -258,7 +258,7 @@ def test_an_arm_that_repeats_itself_is_less_distinct() -> None:
         assert apart.low is not None
         assert apart.high is not None
         assert apart.low * sign > 0 < apart.high * sign, name
-    # What says the same is no evidence by itself: three groups are all that there is.
+    # Identical texts are no evidence by themselves: there are only three groups.
     alike = difference(found, "near_duplicates")
     assert (alike.value, alike.n, alike.low, alike.p) == (1, 3, None, None)
     assert any("they link the scenarios into 3 of the 5 groups" in caveat for caveat in found.caveats)

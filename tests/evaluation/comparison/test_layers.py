@@ -26,7 +26,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def moves(one: Candidate, turn: int | None) -> list[str]:
-    """In the arm json every turn is told; in the other the first two of a conversation, and the third is a tie."""
+    """Return the moves of a turn.
+
+    In the arm json every turn is "Telling". In the other arm the first two turns are, the third is a tie,
+    and later turns are "Focus".
+    """
     assert turn is not None
     return ["Telling"] if turn < 2 or one.arm == "json" else [] if turn == 2 else ["Focus"]
 

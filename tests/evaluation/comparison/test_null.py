@@ -1,4 +1,4 @@
-"""Where nothing differs, a 95% interval excludes zero in about one of twenty: over 200 pairs of seeds."""
+"""Without a true difference, a 95% interval excludes zero in about one of twenty: over 200 pairs of seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFUSAL = parse("refusal=0.02").content
 
 
 def turns_of_the_simulator() -> list[int]:
-    """How many turns 200 of its conversations have."""
+    """Return the numbers of turns of 200 simulated conversations."""
     prompt = load_prompt(resources.find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
     scenario = Sampler(
         load_space(resources.find("preference_space", "education_dialogue")), 7, "balanced"
@@ -38,7 +38,10 @@ def turns_of_the_simulator() -> list[int]:
 
 
 def turns_said(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[int | None]:
-    """How many turns the simulator's own draw gives each scenario, None where it refuses; `salt` is the simulator's seed."""
+    """Yield the number of turns that the simulator draws for each scenario, None where it refuses.
+
+    `salt` is the simulator's seed.
+    """
     for i in range(SCENARIOS):
         key = make_request_key((Message("user", f"scenario {i}"),), i, salt)
         refused = choose_struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
@@ -55,7 +58,7 @@ def outcomes(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator
 
 
 def columns(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> dict[str, Array]:
-    """The sums by scenario that an arm has of these outcomes."""
+    """Return the sums by scenario of an arm with these outcomes."""
     found = {name: np.zeros(SCENARIOS) for name in ("settled", "accepted", "turns")}
     for i, said in enumerate(turns_said(salt, faults, turns)):
         found["settled"][i] = 1
@@ -82,7 +85,8 @@ def shares() -> dict[str, float]:
     wanted = [spec for spec in list_metric_specs([real, real]) if spec.name in excluded]
     tables = [columns(salt, REFUSAL, turns) for salt in range(SEEDS)]
     assert all(np.array_equal(real.find_column(name), sums) for name, sums in tables[0].items())
-    # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of their own.
+    # Each arm is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 independent
+    # ones.
     for seed, (a, b) in enumerate(zip(tables, [*tables[1:], tables[0]], strict=True)):
         rng = np.random.default_rng(seed)
         made = compare_paired(a.__getitem__, b.__getitem__, wanted, rng, RESAMPLES, 99)

@@ -11,7 +11,7 @@ from edgen.evaluation.sample import Sample
 
 
 def said(*lines: str) -> tuple[Turn, ...]:
-    """Turns, the teacher's first."""
+    """Return turns, the teacher's first."""
     roles: tuple[Role, Role] = ("Teacher", "Student")
     return tuple(Turn(roles[i % 2], line) for i, line in enumerate(lines))
 

@@ -1,7 +1,8 @@
-"""axolotl's preprocessing on the exports, with the configurations that their cards name.
+"""axolotl's preprocessing on the exports, with the configurations of their cards.
 
 axolotl pins transformers and more, so it has an environment of its own: that of `make test-rl`, and in it
-`pip install --no-deps axolotl==0.19.0` with what its loader imports. Then `python -m pytest tests/rl/apart`.
+`pip install --no-deps axolotl==0.19.0` with the packages that its loader imports. Then `python -m pytest
+tests/rl/apart`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 def told_by_card(folder: Path) -> dict[str, Any]:
-    """What the card says for axolotl, as YAML."""
+    """Return the card's settings for axolotl, as YAML."""
     card = (folder / "README.md").read_text()
     found = re.search(r"^# axolotl[^\n]*\n(.*?)(?=^#|^```)", card, re.DOTALL | re.MULTILINE)
     assert found is not None
@@ -31,7 +32,7 @@ def told_by_card(folder: Path) -> dict[str, Any]:
 
 
 def preprocessed(told: dict[str, Any], tokens: Any, folder: Path) -> Any:
-    """The train split as `axolotl preprocess` makes it."""
+    """Return the train split as `axolotl preprocess` makes it."""
     tokens.save_pretrained(folder / "model")
     tiny.language_model(tokens, folder)
     base = {

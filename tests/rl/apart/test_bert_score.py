@@ -1,8 +1,8 @@
-"""BERTScore with a model made here, of random weights: what is computed is right, whatever such a model is worth.
+"""BERTScore with a useless model of random weights, made here: the computation is correct.
 
-In an environment with edgen's extras analysis, bleu and bertscore (`pip install torch==2.13.0`, the build for CPUs, and
-then `pip install -e '.[analysis,bleu,bertscore]'`): `python -m pytest tests/rl/apart/test_bert_score.py`. No weights of a
-published model were ever loaded by edgen's authors.
+In an environment with edgen's extras analysis, bleu and bertscore (`pip install torch==2.13.0`, the build for
+CPUs, and then `pip install -e '.[analysis,bleu,bertscore]'`): `python -m pytest
+tests/rl/apart/test_bert_score.py`. No weights of a published model were ever loaded by edgen's authors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""CRWIZ's own programs on the export: its analysis of a log, and its reader of states, both as they are in its repository.
+"""CRWIZ's own programs on the export: its analysis of a log, and its reader of states, both unchanged.
 
-JChiyah/crwiz is no package: `git clone https://github.com/JChiyah/crwiz`, then `PYTHONPATH=crwiz python -m pytest
-tests/rl/apart/test_crwiz.py`. What they import of the server, which runs on Flask and a database, is put in their place
-here: the logs of one room.
+JChiyah/crwiz is no package: `git clone https://github.com/JChiyah/crwiz`, then `PYTHONPATH=crwiz python -m
+pytest tests/rl/apart/test_crwiz.py`. These tests replace the modules that they import of the server, which
+runs on Flask and a database: the logs of one room.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ROOT = Path(next(iter(_FOUND.submodule_search_locations or ()))) if _FOUND is no
 _NAMES = (
     {},
     {"look": "inspect", "repair": "assess_damage"},
-)  # the machine's sub-tasks, ours and those of CRWIZ
+)  # the machine's sub-tasks, edgen's and those of CRWIZ
 
 
 def module(name: str, **members: Any) -> ModuleType:
-    """A module of that name with these members; a package, too."""
+    """Return a module of that name with these members; a package, too."""
     made = ModuleType(name)
     made.__dict__.update(members, __path__=[])
     sys.modules[name] = made
@@ -45,7 +45,7 @@ def module(name: str, **members: Any) -> ModuleType:
 
 
 class Server:
-    """What the analysis asks CRWIZ's database for, out of one log."""
+    """A replacement for CRWIZ's database that answers the analysis from one log."""
 
     def __init__(self) -> None:
         self.logs: list[dict[str, Any]] = []
@@ -140,7 +140,7 @@ def test_its_analysis_agrees_about_success_of_conversations_that_edgen_made(
 
 
 def compare(server: Server, analysis: ModuleType, log: dict[str, Any]) -> int:
-    """How many figures of a log are equal to those that CRWIZ's program finds."""
+    """Return the number of a log's figures that equal those of CRWIZ's program."""
     *server.logs, last = log["logs"]
     assert last["event"] == "post_task_analysis"
     theirs, ours = analysis.perform_post_task_analysis(log["name"]), last["data"]
@@ -157,7 +157,7 @@ def test_its_reader_of_states_reads_ours(
 ) -> None:
     machine = load_machine(resources.find("machines", "incident_response"))
     write_files(dump_for_crwiz(machine), tmp_path / "states")
-    monkeypatch.chdir(tmp_path)  # it copies what it reads to the folder at hand
+    monkeypatch.chdir(tmp_path)  # it copies its input to the current folder
     read = importlib.import_module("app.crwiz.dialogue_state").load_dialogue_states(str(tmp_path / "states"))
     assert {*read} == {*machine.states, *machine.fixed}
     for name, state in machine.states.items():
@@ -172,7 +172,7 @@ def test_its_reader_of_states_reads_ours(
 
 
 def approximately(value: Any) -> Any:
-    """The value; numbers may differ by what adding to a date rounds away."""
+    """Return the value; numbers may differ by the rounding of sums with dates."""
     if isinstance(value, dict):
         return {key: approximately(one) for key, one in value.items()}
     return pytest.approx(value, abs=1e-5) if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""A reader of Advising's files finds the courses of every profile, its program as it is in its repository.
+"""A reader of Advising's files finds the courses of every profile, its program unchanged from its repository.
 
 CTinRay/DSTC7 is no package: `git clone https://github.com/CTinRay/DSTC7`, `pip install tqdm`, then
 `PYTHONPATH=DSTC7/scripts python -m pytest tests/rl/apart/test_ctinray_dstc7.py`.

@@ -1,8 +1,9 @@
 """LLaMA-Factory's data loader on its exports, as `llamafactory-cli train` calls it.
 
-It wants older versions of nearly everything, so it has an environment of its own: that of `make test-rl`, and in it
-`pip install --no-deps llamafactory==0.9.5` with what its loader imports, and DISABLE_VERSION_CHECK=1. An empty module
-called torchaudio does: the loader imports it, and no text needs it.
+It needs older versions of nearly all packages, so it has an environment of its own: that of `make test-rl`,
+and in it `pip install --no-deps llamafactory==0.9.5` with the packages that its loader imports, and
+DISABLE_VERSION_CHECK=1. An empty module called torchaudio is enough: the loader imports it, and no text needs
+it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A reader of CIMA's release that others wrote takes an export in its layout.
+"""Another project's reader of CIMA's release takes an export in its layout.
 
-It is no package: with the root of a checkout of github.com/AayushKucheria/MastersThesis (8815371) on PYTHONPATH,
-`python -m pytest tests/rl/apart/test_mastersthesis.py`. It reads the half of prepositional phrases, which is all that the
-release's newest file holds.
+It is no package: with the root of a checkout of github.com/AayushKucheria/MastersThesis (8815371) on
+PYTHONPATH, `python -m pytest tests/rl/apart/test_mastersthesis.py`. It reads the half of prepositional
+phrases, the only one in the release's newest file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""NeuralResponseRanking's own preparation on the export: Python 2.7, its program as it is in its repository.
+"""NeuralResponseRanking's own, unchanged preparation (Python 2.7) on the export.
 
-yangliuy/NeuralResponseRanking is no package: `git clone https://github.com/yangliuy/NeuralResponseRanking`, `pip install numpy nltk
-jieba tqdm` for Python 2.7, then `PYTHONPATH=NeuralResponseRanking PYTHON2=python2.7 python -m pytest
-tests/rl/apart/test_neuralresponseranking.py`. What comes behind the preparation needs nltk's data; it may fail.
+yangliuy/NeuralResponseRanking is no package: `git clone https://github.com/yangliuy/NeuralResponseRanking`,
+`pip install numpy nltk jieba tqdm` for Python 2.7, then `PYTHONPATH=NeuralResponseRanking PYTHON2=python2.7
+python -m pytest tests/rl/apart/test_neuralresponseranking.py`. The steps after the preparation need nltk's
+data; they may fail.
 """
 
 from __future__ import annotations

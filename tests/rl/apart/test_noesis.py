@@ -1,8 +1,8 @@
-"""DSTC7's own `metrics.py` and edgen's figures of the same submissions, its program as it is in its repository.
+"""DSTC7's own, unchanged `metrics.py` and edgen's figures of the same submissions agree.
 
 IBM/dstc-noesis is no package: `git clone https://github.com/IBM/dstc-noesis`, `pip install ijson numpy`, then
-`PYTHONPATH=dstc-noesis/evaluations python -m pytest tests/rl/apart/test_noesis.py`. Its ids have to be text in upper
-case, and right answers stand in the truth in the order of the ranking, where its MAP is to be the MAP.
+`PYTHONPATH=dstc-noesis/evaluations python -m pytest tests/rl/apart/test_noesis.py`. Its ids must be text in
+upper case. For its MAP to be correct, right answers must stand in the truth in the order of the ranking.
 """
 
 from __future__ import annotations

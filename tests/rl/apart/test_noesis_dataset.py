@@ -1,9 +1,10 @@
-"""The data set class of DSTC7's own baseline takes the exports of sub-tasks 1, 3, 4 and 5, its program as it is in its repository.
+"""The data set class of DSTC7's own baseline takes the exports of sub-tasks 1, 3, 4 and 5.
 
-IBM/dstc-noesis is no package: `git clone https://github.com/IBM/dstc-noesis`, `pip install ijson numpy tqdm`, then
-`PYTHONPATH=dstc-noesis python -m pytest tests/rl/apart/test_noesis_dataset.py`. It leaves out examples whose right answer
-is not among the candidates, as in sub-task 4. It sorts candidates by their length, and its `sort` loses the place of the
-right one where it moves more than once; so no test is about that place.
+The program is unchanged from its repository. IBM/dstc-noesis is no package: `git clone
+https://github.com/IBM/dstc-noesis`, `pip install ijson numpy tqdm`, then `PYTHONPATH=dstc-noesis python -m
+pytest tests/rl/apart/test_noesis_dataset.py`. It leaves out examples whose right answer is not among the
+candidates, as in sub-task 4. It sorts candidates by their length, and its `sort` loses the place of the right
+one where it moves more than once; so no test is about that place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""open-instruct's own reading and tokenising of the exports that its three trainers take.
+"""open-instruct's own reading and tokenising of the exports for its three trainers.
 
-It is no package: with a checkout of github.com/allenai/open-instruct (e6c3044aa) on PYTHONPATH, in the environment of
-`make test-rl` with what its module imports, `python -m pytest tests/rl/apart`.
+It is no package: with a checkout of github.com/allenai/open-instruct (e6c3044aa) on PYTHONPATH, in the
+environment of `make test-rl` with the packages that its module imports, `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 
 def transformed(file: Path, name: str, tokens: Any, **how: Any) -> Any:
-    """A file as open-instruct loads it, through one of its functions."""
+    """Return a file as open-instruct loads it, through one of its functions."""
     data = DatasetConfig(str(file), "train", "main").dataset
     function, kind = TRANSFORM_FNS[name]
     assert kind == "map"

@@ -1,7 +1,7 @@
 """OpenRLHF's data sets on its export.
 
-It has an environment of its own: that of `make test-rl`, and in it `pip install --no-deps openrlhf==0.11.2 pylatexenc`.
-Then `python -m pytest tests/rl/apart`.
+It has an environment of its own: that of `make test-rl`, and in it `pip install --no-deps openrlhf==0.11.2
+pylatexenc`. Then `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.mark.parametrize("is_dpo", [True, False])
 def test_pairs(exports: Exports, tokenizers: Tokenizers, is_dpo: bool) -> None:
-    """As train_dpo and train_rm load them with the card's options."""
+    """The pairs are loaded as by train_dpo and train_rm, with the card's options."""
     tokens = tokenizers.with_template(tiny.STRICT)
     given = exports.load("openrlhf", config="pairs")["train"]
     told = SimpleNamespace(

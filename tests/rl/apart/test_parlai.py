@@ -1,8 +1,9 @@
-"""ParlAI's DSTC7Teacher on the export of sub-task 1, all three splits, in an environment of its own: it needs Python 3.8.
+"""ParlAI's DSTC7Teacher on the export of sub-task 1, all three splits.
 
-`python3.8 -m venv parlai`, `parlai/bin/pip install torch==1.12.1 "numpy<1.24"`, `… --no-deps parlai==1.7.2`, `… requests tqdm
-iopath coloredlogs pyyaml scipy pandas pillow`. With a clone of facebookresearch/ParlAI on the path, so that these tests
-are collected: `PYTHONPATH=ParlAI PARLAI_PYTHON=parlai/bin/python python -m pytest tests/rl/apart/test_parlai.py`.
+It needs Python 3.8, so it has an environment of its own: `python3.8 -m venv parlai`, `parlai/bin/pip install
+torch==1.12.1 "numpy<1.24"`, `… --no-deps parlai==1.7.2`, `… requests tqdm iopath coloredlogs pyyaml scipy
+pandas pillow`. With a clone of facebookresearch/ParlAI on the path, so that these tests are collected:
+`PYTHONPATH=ParlAI PARLAI_PYTHON=parlai/bin/python python -m pytest tests/rl/apart/test_parlai.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The columns of tokens are those that REFUEL's own script makes.
+"""The columns of tokens equal those of REFUEL's own script.
 
-It is no package: with setting_one of a checkout of github.com/ZhaolinGao/REFUEL (b76c534) on PYTHONPATH, in the environment
-of `make test-rl` with transformers before 5, for which it was written, `python -m pytest tests/rl/apart`.
+It is no package: with setting_one of a checkout of github.com/ZhaolinGao/REFUEL (b76c534) on PYTHONPATH, in
+the environment of `make test-rl` with transformers before 5, for which it was written, `python -m pytest
+tests/rl/apart`.
 """
 
 from __future__ import annotations

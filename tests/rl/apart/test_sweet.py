@@ -1,8 +1,9 @@
 """SWEET-RL's own programs on the export: its evaluation of trajectories, and the data set of its trainer.
 
-Neither is a package: `git clone` github.com/facebookresearch/sweet_rl (38daf2a) and github.com/YifeiZhou02/collab_openrlhf,
-then in the environment of `make test-rl` with fire, `PYTHONPATH=sweet_rl:sweet_rl/scripts:collab_openrlhf python -m pytest
-tests/rl/apart/test_sweet.py`. What the trainer's package imports for pictures and GPUs is put in its place here.
+Neither is a package: `git clone` github.com/facebookresearch/sweet_rl (38daf2a) and
+github.com/YifeiZhou02/collab_openrlhf, then in the environment of `make test-rl` with fire,
+`PYTHONPATH=sweet_rl:sweet_rl/scripts:collab_openrlhf python -m pytest tests/rl/apart/test_sweet.py`. These
+tests replace the modules that the trainer's package imports for pictures and GPUs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LENGTH = 4096
 
 @pytest.fixture
 def made(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> Path:
-    """The export with texts by a chat template, next to its tokenizer."""
+    """Return the export with texts by a chat template, next to its tokenizer."""
     tiny.tokenizer(tokenizers.texts, tiny.STRICT).save_pretrained(tmp_path / "model")
     edgen(
         "export", exports.run, "--to", "sweet", "-o", tmp_path / "out", "--tokenizer", "model", "--max-tokens", "8192",

@@ -1,7 +1,7 @@
-"""unsloth on exports of conversations: what it makes of them, and that it takes no boolean in a message.
+"""unsloth on exports of conversations: its results, and its error for a boolean in a message.
 
-unsloth wants datasets before 5, so it has an environment of its own: that of `make test-rl`, and in it
-`pip install --no-deps unsloth==2026.10.9 unsloth_zoo==2026.10.9`. Then `python -m pytest tests/rl/apart`.
+unsloth needs datasets before 5, so it has an environment of its own: that of `make test-rl`, and in it `pip
+install --no-deps unsloth==2026.10.9 unsloth_zoo==2026.10.9`. Then `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def test_without_masks_sharegpt_becomes_messages(exports: Exports, tmp_path: Pat
 
 
 def test_the_loss_falls_on_the_assistant(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> None:
-    """As unsloth's notebooks do it: the texts of the template, then masks by what stands before each side's turns."""
+    """The loss falls on the assistant, as in unsloth's notebooks.
+
+    The texts are the template's; masks follow from the text before each side's turns.
+    """
     from trl import SFTConfig, SFTTrainer
 
     from tests.rl.train import settings

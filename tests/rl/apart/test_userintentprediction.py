@@ -1,8 +1,9 @@
-"""The intent paper's own features of the export's utterances and edgen's, its program as it is in its repository.
+"""The intent paper's own, unchanged program and edgen compute the same features of the export's utterances.
 
-prdwb/UserIntentPrediction is no package: `git clone https://github.com/prdwb/UserIntentPrediction`, `pip install nltk pymysql`, then
-`PYTHONPATH=UserIntentPrediction/features python -m pytest tests/rl/apart/test_userintentprediction.py`. NLTK's and the paper's word
-lists are data of their own; edgen's lists stand in their places here. VADER's three scores have no counterpart.
+prdwb/UserIntentPrediction is no package: `git clone https://github.com/prdwb/UserIntentPrediction`, `pip
+install nltk pymysql`, then `PYTHONPATH=UserIntentPrediction/features python -m pytest
+tests/rl/apart/test_userintentprediction.py`. NLTK's and the paper's word lists are data of their own; edgen's
+lists replace them here. VADER's three scores have no counterpart.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LABELS = ("Original Question", "Potential Answer", "Further Details")
 
 @pytest.fixture(scope="module")
 def lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of NLTK's with edgen's function words, and the lists of opinion words."""
+    """Return a folder like NLTK's with edgen's function words, and the lists of opinion words."""
     import nltk
 
     folder = tmp_path_factory.mktemp("lists")

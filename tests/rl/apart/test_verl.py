@@ -1,7 +1,7 @@
-"""verl on its two exports: its data sets, the cards' commands as its entry points read them, and its reward manager.
+"""verl on its two exports: its data sets, the cards' commands in its entry points, and its reward manager.
 
-verl brings ray (240 MB) and wants transformers before 5.11, so it has an environment of its own:
-`pip install verl==0.9.1 torch==2.13.0` beside requirements.txt, then `python -m pytest tests/rl/apart`.
+verl brings ray (240 MB) and needs transformers before 5.11, so it has an environment of its own: `pip install
+verl==0.9.1 torch==2.13.0` next to requirements.txt, then `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.integration
 
 
 def command(exports: Exports, name: str) -> list[str]:
-    """The card's command, its placeholders filled in: the module and its overrides."""
+    """Return the card's command with its placeholders filled in: the module and its overrides."""
     card = (exports.folder(name) / "README.md").read_text()
     told = re.search(r"## Use\n\n```\n(.*?)```", card, re.DOTALL)
     assert told is not None
@@ -50,7 +50,7 @@ def command(exports: Exports, name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["verl", "verl-rl"])
 def test_the_entry_point_takes_the_cards_command(exports: Exports, name: str, tmp_path: Path) -> None:
-    """`--cfg job --resolve` has hydra compose the configuration and run nothing."""
+    """With `--cfg job --resolve`, hydra composes the configuration and runs nothing."""
     done = subprocess.run(
         [sys.executable, "-m", *command(exports, name), "--cfg", "job", "--resolve"],
         cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
@@ -76,7 +76,7 @@ def test_main_ppo_holds_its_configuration_for_valid(exports: Exports) -> None:
 
 @pytest.fixture(scope="module")
 def rows(exports: Exports, tokenizers: Tokenizers) -> RLHFDataset:
-    """The train split as main_ppo loads it, with the card's settings."""
+    """Return the train split as main_ppo loads it, with the card's settings."""
     config = configuration(exports)
     return RLHFDataset(
         list(config.data.train_files.split()), tokenizers.with_template(tiny.STRICT), config.data
@@ -95,7 +95,7 @@ def test_rlhf_dataset_takes_every_row(exports: Exports, rows: RLHFDataset) -> No
 def test_the_reward_manager_scores_by_the_judge(
     exports: Exports, rows: RLHFDataset, tokenizers: Tokenizers, name: str
 ) -> None:
-    """The naive manager, which verl takes unless told otherwise, with the run's own simulated judge."""
+    """The naive manager, verl's default, with the run's own simulated judge."""
     tokens = tokenizers.with_template(tiny.STRICT)
     config = configuration(exports, f"reward.custom_reward_function.name={name}")
     assert get_custom_reward_fn(config) is not None
@@ -121,7 +121,7 @@ def test_the_reward_manager_scores_by_the_judge(
 
 
 def batch_of(rows: RLHFDataset, index: int, tokens: Any, said: str) -> DataProto:
-    """A rollout's batch with one response."""
+    """Return a rollout's batch with one response."""
     ids = torch.tensor([tokens(said, add_special_tokens=False)["input_ids"] or [tokens.eos_token_id]])
     row = collate_fn([rows[index]])
     return DataProto.from_dict(

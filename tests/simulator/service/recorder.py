@@ -1,8 +1,9 @@
-"""A recorder of the simulator's server: a broad set of requests, and every byte that comes back.
+"""A recorder of the simulator's server: a broad set of requests, and every byte of the answers.
 
-`python tests/simulator/service/recorder.py TREE FILE` records the server of a tree with all of the requests, for
-comparing two trees. There the clock stands still and random ids are counted, so that all bytes are the same.
-`record` yields the answers by group; random ids become numbers, and headers of the HTTP library are left out.
+`python tests/simulator/service/recorder.py TREE FILE` records the server of a tree with all of the requests,
+for comparing two trees. There the clock stands still and random ids are counted, so that all bytes are the
+same. `record` yields the answers by group; random ids become numbers, and headers of the HTTP library are
+left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MESSAGES = "/v1/messages"
 CONTENT = "/v1beta/models/gem:generateContent"
 STREAM = "/v1beta/models/gem:streamGenerateContent?alt=sse"
 
-# By path: a body with as much in it as the dialect takes.
+# By path: a body with as many fields as the dialect accepts.
 RICH: dict[str, dict[str, Any]] = {
     CHAT: {
         "model": "m", "seed": 3, "temperature": 0.5, "max_tokens": 60, "max_completion_tokens": 50, "stop": ["zzz"], "n": 2,
@@ -96,7 +97,7 @@ RICH: dict[str, dict[str, Any]] = {
         "safetySettings": [{"category": "A", "threshold": "B"}], "labels": {"a": "b"},
     },
 }  # fmt: skip
-# By path: where a body says that it wants a stream, a tool, a schema; and what a plain body is.
+# By path: a body that requests a stream, a tool, a schema; and a plain body.
 PLAIN: dict[str, dict[str, Any]] = {
     CHAT: {"model": "m", "messages": [{"role": "user", "content": TALK}]},
     RESPONSES: {"model": "m", "input": TALK},
@@ -204,7 +205,7 @@ Say = Callable[..., Awaitable[bytes]]
 
 
 def mutate(value: Any) -> Iterator[Any]:
-    """Yield the body with each part of it removed, replaced by strange values, or joined by an unknown field."""
+    """Yield the body with each part removed, replaced by strange values, or joined by an unknown field."""
 
     def rebuild(place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
         whole = json.loads(json.dumps(value))
@@ -239,7 +240,7 @@ def _list_places(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[Any, ...]
 async def exchange(
     address: str, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> bytes:
-    """Return the whole answer to a request, as it comes over the wire."""
+    """Return the whole answer to a request, byte for byte."""
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     port = int(address.rsplit(":", 1)[1])
     lines = {"Host": "localhost", "Connection": "close", "Content-Length": str(len(data)), **(headers or {})}
@@ -287,7 +288,7 @@ class Recording:
         return found[0][: found.start(1) - found.start()] + number
 
     async def wait(self, path: str, found: bytes, headers: dict[str, str] | None = None) -> bytes:
-        """Ask until the answer has a part that matches, and keep that answer."""
+        """Repeat a request until the answer has a part that matches, and keep that answer."""
         await asyncio.sleep(self._pause)
         for _ in range(6000):
             if re.search(found, await self.say("GET", path, headers=headers, keep=False)):
@@ -605,7 +606,7 @@ async def record_refused_gemini_batches(recording: Recording) -> None:
 
 
 async def record_batch_ends(recording: Recording, *, cancel: bool) -> None:
-    """Record batches that end before their answers are there: cancelled, or expired."""
+    """Record batches that end without their answers: cancelled, or expired."""
     say, messages, create = recording.say, "/v1/messages/batches", "/v1beta/models/gem:batchGenerateContent"
     lines = [_line(i, CHAT, PLAIN[CHAT]) for i in range(3)]
     created = {
@@ -642,12 +643,15 @@ async def record(
     share: int = 1,
     more_faults: Sequence[str] = (),
 ) -> AsyncIterator[tuple[str, list[str]]]:
-    """Yield the name and the answers of each group of requests. `serve` opens a server with options; of the
-    changed bodies, one in `share` is sent; batches are recorded with `more_faults` as well."""
+    """Yield the name and the answers of each group of requests.
+
+    `serve` opens a server with options; of the changed bodies, one in `share` is sent; batches are recorded
+    with `more_faults` as well.
+    """
 
     async def group(work: Callable[[Recording], Awaitable[None]], **options: Any) -> list[str]:
         async with serve(**options) as address:
-            # A fault that is drawn anew for each call needs the same number of calls.
+            # A fault that is drawn for each call needs the same number of calls.
             recording = Recording(address, mask, 0.5 if "batch_503" in options.get("faults", "") else 0)
             await work(recording)
             return recording.answers
@@ -701,7 +705,7 @@ async def record(
 
 
 def _survive(work: Callable[[Recording], Awaitable[None]]) -> Callable[[Recording], Awaitable[None]]:
-    """Return the work, ending at the first answer without what the next request needs."""
+    """Return the work, ending at the first answer that lacks a value for the next request."""
 
     async def run(recording: Recording) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A page that points its own name at this machine gets no answer."""
+"""A page whose own host name resolves to this machine gets no answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator over HTTP, used by OpenAI's client and by none at all."""
+"""The simulator over HTTP, used by OpenAI's client and without a client."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ async def test_openai_clients_own_retry_gets_through() -> None:
             answers = await asyncio.gather(
                 *(api.chat.completions.create(model="m", messages=ASK, seed=i) for i in range(8))
             )
-    # The storm shapes no answer.
+    # The storm changes no answer.
     assert [a.choices[0].message.content for a in answers] == [
         respond(prompt(), seed=i).text for i in range(8)
     ]
@@ -351,7 +351,7 @@ async def test_faults_are_read_before_anything_listens() -> None:
 async def test_whoever_sends_a_large_body_that_is_refused_gets_the_answer(
     monkeypatch: pytest.MonkeyPatch, path: str, headers: dict[str, str], status: int, error: str
 ) -> None:
-    """Also a client that reads nothing before it has sent everything."""
+    """This holds for a client, too, that reads nothing before it has sent everything."""
     monkeypatch.setattr(server, "_MAX_BODY", 1 << 20)
 
     def send(url: str) -> tuple[int, str]:

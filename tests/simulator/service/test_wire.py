@@ -1,6 +1,6 @@
-"""Every byte that the server writes, by digests: a change of a dialect shows which requests it changes.
+"""Every byte of the server's output, by digests: a change of a dialect shows which requests it changes.
 
-The model is replaced, so that the digests depend on the dialects alone. Where a change is meant, the failed
+The model is replaced, so that the digests depend on the dialects alone. For an intended change, the failed
 assertion names the groups, and `recorder.py` compares both trees answer by answer.
 """
 
@@ -20,7 +20,7 @@ from edgen.simulator.service.server import serve_options
 from tests.simulator.server import options
 from tests.simulator.service import recorder
 
-# Times, and msgspec's and aiohttp's words, which differ between their versions.
+# Times, and messages of msgspec and aiohttp, which differ between their versions.
 MASKS = (
     (rb"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)", b"<time>"),
     (rb'("created|_at)":\d{9,}', rb'\1":<time>'),
@@ -92,7 +92,7 @@ def mask(answer: bytes) -> bytes:
 def respond(
     messages: Any, *, seed: int, max_tokens: int | None, faults: Any, stop: Any, json_mode: bool, **more: Any
 ) -> Reply:
-    """A reply without a model: of the fault, an object, or a text that names the seed."""
+    """Return a reply without a model: of the fault, an object, or a text that names the seed."""
     usage = Usage(sum(len(message.content) for message in messages), 9)
     match faults.content[0].name if faults.content else None:
         case "filtered":

@@ -1,4 +1,4 @@
-"""Ledgers as a stranger's hand, or a failing disk, leaves them."""
+"""Ledgers changed by an attacker, or by a failing disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from edgen.store.ledger.checked_reader import ReplyRow, compute_checksum, hash_record
 
-# What SQLite keeps in any column, whatever its type. "=…" is an expression.
+# Values that SQLite stores in any column of any type. "=…" is an expression.
 VALUES: tuple[Any, ...] = (
     None,
     -1,
@@ -31,7 +31,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def tables(path: Path) -> Iterator[tuple[str, str]]:
-    """Every table of a ledger with each of its columns."""
+    """Yield every table of a ledger with each of its columns."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         names = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -42,7 +42,7 @@ def tables(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def again(ledger: Path, path: Path) -> Path:
-    """A copy of a ledger, in place of another one and its log."""
+    """Return a copy of a ledger, in place of another one and its log."""
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     shutil.copyfile(ledger, path)
@@ -58,7 +58,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _unconstrained(path: Path) -> Iterator[sqlite3.Connection]:
-    """The ledger without NOT NULL and without its trigger's count, and in the end with them again."""
+    """Yield the ledger without NOT NULL and without its trigger's count; restore both in the end."""
     with _open(path) as connection:
         schema = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
         connection.execute("PRAGMA writable_schema = ON")
@@ -74,7 +74,7 @@ def _unconstrained(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def put(path: Path, table: str, column: str, value: Any) -> bool:
-    """Have a value in a column of the last row of a table, with checksums that fit; whether SQLite takes it."""
+    """Set a column of a table's last row, with fitting checksums; return whether SQLite accepts it."""
     new = value[1:] if isinstance(value, str) and value.startswith("=") else "?"
     with _unconstrained(path) as connection:
         key = (
@@ -96,7 +96,7 @@ def put(path: Path, table: str, column: str, value: Any) -> bool:
 
 
 def seal(connection: sqlite3.Connection) -> None:
-    """Have the checksum of each row fit, where it can have one: who means harm can count, too."""
+    """Make the checksum of each row fit, where it can have one: an attacker can compute it, too."""
     of = {
         "replies": (", ".join(ReplyRow._fields[:-1]), compute_checksum),
         "outcomes": ("scenario, task, status, reason, detail, grp, reply_key", compute_checksum),

@@ -1,4 +1,4 @@
-"""The time and cost of a stored answer have a checksum: a changed one is reported, an older ledger has none."""
+"""The time and cost of a stored answer have a checksum, except in older ledgers: changes are reported."""
 
 from __future__ import annotations
 

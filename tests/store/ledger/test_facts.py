@@ -1,4 +1,4 @@
-"""Facts of a ledger hold checksums: a damaged one is reported, and made again where that can be done."""
+"""Facts of a ledger have checksums: a damaged one is reported, and rebuilt where possible."""
 
 from __future__ import annotations
 

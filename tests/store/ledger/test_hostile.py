@@ -1,4 +1,4 @@
-"""A ledger may come from a stranger, or be damaged: it is read whole or refused with a sentence, whatever is in it."""
+"""A hostile or damaged ledger is read completely or refused with a sentence, for any content."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_all(path: Path) -> None:
-    """Everything that any command reads of a ledger."""
+    """Read everything that any command reads of a ledger."""
     (
         read_summary(path),
         run_status(path),
@@ -86,7 +86,7 @@ def read_all(path: Path) -> None:
 
 
 async def work_on(path: Path) -> None:
-    """Everything that `generate` and `batch` read of it and write to it."""
+    """Do everything that `generate` and `batch` read of it and write to it."""
     async with Ledger(path, create=False) as ledger:
         _ = ledger.plan
         ledger.take_over()
@@ -109,7 +109,7 @@ async def work_on(path: Path) -> None:
 
 
 def survives(path: Path) -> None:
-    """It is read, or refused with a sentence that names it."""
+    """Check that a ledger is read, or refused with a sentence that names it."""
     for read in (
         read_all,
         lambda path: SourceLedger(path, "r", path.parent),
@@ -192,7 +192,7 @@ def test_a_journal_that_edgen_never_writes_is_not_played_back(small: Path, tmp_p
 
 @pytest.mark.integration
 async def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
-    """A reader that comes while it is made finds none, or one with its tables."""
+    """A reader that opens it while it is made finds no ledger, or one with its tables."""
     path = tmp_path / "run.db"
     code = textwrap.dedent("""
         import sys, pathlib
@@ -228,7 +228,7 @@ def test_a_log_without_its_ledger_is_not_taken_for_another_s(small: Path, tmp_pa
 
 
 async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
-    """A service may say that it used any number of tokens."""
+    """A service may report any number of tokens."""
     path, most = tmp_path / "run.db", 2**62
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
@@ -260,7 +260,7 @@ def change(path: Path, sql: str, *values: Any) -> None:
 
 @pytest.mark.parametrize("data", [b"\xff", b"{", b"[" * 100_000, b"{} {}", b"", b'{"a": "\xff"}'])
 async def test_a_record_that_is_none_is_made_again(small: Path, tmp_path: Path, data: bytes) -> None:
-    """Whoever means harm can count a checksum, too."""
+    """An attacker can compute a checksum, too."""
     put(path := again(small, tmp_path / "run.db"), "records", "data", data)
     with LedgerReader(path) as view, pytest.raises(DamagedError, match="scenario 2"):
         list(view.iterate_records())
@@ -373,13 +373,13 @@ async def test_a_signal_ends_a_statement_without_end(
         process.send_signal(number)
         _, err = await asyncio.wait_for(process.communicate(), 600)
     finally:
-        process.kill()  # a statement without end would be at work for ever
+        process.kill()  # a statement without end would run for ever
         await process.wait()
     assert (process.returncode, b"Traceback" in err) == (code, False), err
 
 
 def test_a_page_of_rows_holds_no_more_than_a_few_megabytes(tmp_path: Path) -> None:
-    """A row may be said to have 200 MB, and many rows may share the same pages of a file."""
+    """A row may claim to have 200 MB, and many rows may share the same pages of a file."""
     from edgen.store.ledger.checked_reader import CheckedReader
     from edgen.store.ledger.opening import connect
 

@@ -1,4 +1,4 @@
-"""Ledgers of layout 5, whose replies a trigger counts: they are read as they are, and a session upgrades them."""
+"""Ledgers of layout 5, whose replies a trigger counts, are read unchanged; a session upgrades them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def store(ledger: Ledger, scenarios: range) -> None:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A ledger as an edgen of layout 5 made it, with two replies that its trigger counted."""
+    """Return a ledger as an edgen of layout 5 made it, with two replies that its trigger counted."""
     path = tmp_path / "run.db"
     path.write_bytes(make_image(UPGRADED))
     row = (0, 0, 0, 0, b"", "stop", None, None, 0, 10, 3, 2, 1, 1.0, 0.1, 1, 13, 0.25, "reply", 0)
@@ -68,7 +68,7 @@ async def test_a_session_upgrades_it_and_counts_each_reply_once(old: Path) -> No
     async with Ledger(old, create=False) as ledger:
         ledger.take_over()
         ledger.begin_session(os.getpid(), "host", "2")
-        await store(ledger, range(1, 5))  # the first of them is there already
+        await store(ledger, range(1, 5))  # the first of them exists already
     assert layout(old) == (VERSION, 0)
     assert counts(old) == [(2, 20, 6, 4, 2, 0.5), (3, 30, 9, 6, 3, 0.75)]
     assert read_summary(old).lost_replies == 0

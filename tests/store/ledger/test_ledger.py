@@ -1,4 +1,4 @@
-"""The ledger keeps what it is given, says so only when it is on the disk, and refuses what is not its own."""
+"""The ledger keeps its entries, confirms them only when they are on the disk, and refuses foreign data."""
 
 from __future__ import annotations
 
@@ -135,8 +135,11 @@ async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None
 
 
 async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
-    """Numbers come first, in their order, and then texts in theirs; a plan's number of replicates leaves out the
-    numbers from it on, and texts; none leaves out nothing."""
+    """Tasks are any numbers and texts.
+
+    Numbers come first, in their order, and then texts in theirs. A plan's number of replicates leaves out the
+    numbers from it on, and texts; None leaves out nothing.
+    """
     path, tasks = tmp_path / "run.db", [0, 2, 10, 2**62, "r0~r1", "r10~r2", "ü"]
     async with Ledger(path) as ledger:
         for task in reversed(tasks):
@@ -163,7 +166,10 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
 
 
 async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
-    """Outcomes of another form of the job, of a scenario or a replicate that is not planned, are not there."""
+    """A view shows the present plan alone.
+
+    Outcomes of another form of the job, or of an unplanned scenario or replicate, are missing.
+    """
     path = tmp_path / "run.db"
     async with Ledger(path) as ledger:
         await fill(ledger, 2)
@@ -182,7 +188,7 @@ async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
         assert list(view.list_refused()) == [(2, 0, "rejected", "no_turns", None, None)]
         assert list(view.list_accepted()) == [(0, 0), (1, 0)]
         assert [row[:2] for row in view.iterate_records()] == [(0, 0), (1, 0)]
-        # Replies cost what they cost, whatever form of the job asked for them.
+        # Replies keep their cost for any form of the job.
         assert list(view.list_spending()) == [
             (0, 0, 1, 3, 4, 0.5),
             (1, 0, 1, 3, 4, 0.5),

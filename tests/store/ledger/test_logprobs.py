@@ -1,4 +1,4 @@
-"""The tokens of replies: kept where they are asked for, with their reply or not at all."""
+"""The tokens of replies: stored on request, with their reply or not at all."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_tokens_of_an_answer_that_was_given_up_are_not_the_next_ones(tmp_p
     await store(path, logprobs=True)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM replies WHERE scenario = 7")
-    async with Ledger(path) as ledger:  # asked again, and what answers tells none
+    async with Ledger(path) as ledger:  # retried, and the second answer has no log probabilities
         await ledger.store(Address(7, "r0~r1", 1), key(7), Reply("2"), 0.1, 1)
         assert ledger.read_replies(7, "r0~r1") == {key(7): Reply("2")}
     other = Reply("2", tokens=TOKENS[:1])

@@ -1,4 +1,4 @@
-"""An accepted outcome without its record is damage, and no reader leaves it out without a word."""
+"""An accepted outcome without its record is damage, and every reader reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No single change of a ledger is silent, in any field or row of any table, at rest or after a kill."""
+"""Every single change of a ledger is reported, in any field or row of any table, at rest or after a kill."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.dose import dose
 
 
 async def work(path: Path, *, first: int = 0) -> None:
-    """Have a session that stores something in each table."""
+    """Run a session that stores something in each table."""
     async with Ledger(path, logprobs=True) as ledger:
         ledger.take_over()
         session = ledger.begin_session(1, "host", "0")
@@ -168,7 +168,7 @@ async def store_one(ledger: Ledger, scenario: int) -> None:
 
 
 def kill(path: Path) -> None:
-    """Have a process work on a ledger that is killed."""
+    """Kill a process that works on a ledger."""
     if (child := os.fork()) == 0:
         asyncio.run(die(path))
     assert os.waitpid(child, 0)[1] == 9 << 8
