@@ -179,9 +179,12 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
     while True:
         each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
-        kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_find_kind, each)]
-        if _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)]):
-            kinds = ["name"] * len(kinds)
+        if each.count(each[0]) == len(each):
+            kinds = each
+        elif _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)]):
+            kinds = ["name"] * len(each)
+        else:
+            kinds = [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
         if not kind or kinds.count(kind) < _MOST * len(labels):
             break
