@@ -13,7 +13,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
-from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, find_shared
+from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, make_cuts
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
@@ -156,7 +156,7 @@ def _find_fixed_layout(
     )
     layout.begin = _VARYING.split(layout.head, 1)[0]
     unclear = Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest)
-    return None if unclear or not (order or layout.shared[1]) else layout
+    return None if unclear or not (order or layout.cuts.shared) else layout
 
 
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
@@ -193,17 +193,19 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         lasts=frozenset(edges + ";") | round_ | brackets,
         code=PLAIN,
     )
+    between = {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0])))
+    json = '"＂' in marks and ("{" in top or "[" in top)
     return Layout(
         "",
         blank_line + line if free else head,
         spoken[0],
-        {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
+        between,
         numbered="0" in "".join(order or before),
         lettered=False,
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
-        json='"＂' in marks and ("{" in top or "[" in top),
+        json=json,
         turns=turns,
-        shared=find_shared([] if order else before),
+        cuts=make_cuts(between, json=json),
         tails={},
         below=below,
         order=order,

@@ -8,7 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +45,15 @@ class Tail(NamedTuple):
     blank: bool  # there is a blank in them
 
 
+class Cuts(NamedTuple):
+    """The texts between turns, as a reply is searched for them."""
+
+    lead: int  # place of `shared` in each text
+    shared: str  # characters that all texts have
+    gaps: tuple[tuple[str, int, str, bool], ...]
+    """Each text, its length, who speaks next, and whether a number in JSON could begin with a zero there."""
+
+
 class Layout(msgspec.Struct):
     """A layout: the texts around turns, and what a turn between them may hold."""
 
@@ -59,8 +68,7 @@ class Layout(msgspec.Struct):
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules  # what the turns may hold
-    shared: tuple[int, str]
-    """Characters that all gaps have: their place in a gap, and the characters."""
+    cuts: Cuts  # how the gaps are found
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
@@ -174,9 +182,9 @@ class Layout(msgspec.Struct):
     def extend(self, other: Layout) -> bool:
         """Take what another layout like this one knows more; return whether that is anything."""
         before = (len(self.gaps), len(self.tails))
-        if len(self.gaps | other.gaps) <= MOST_GAPS and (shared := find_shared(self.gaps | other.gaps))[1]:
-            self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
-            self.shared = shared
+        gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
+        if len(gaps) <= MOST_GAPS and (cuts := make_cuts(gaps, json=self.json)).shared:
+            self.gaps, self.cuts = gaps, cuts
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
@@ -187,23 +195,24 @@ class Layout(msgspec.Struct):
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
         text = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        (lead, shared), gaps, find = self.shared, self.gaps, text.find
+        (lead, shared, gaps), find, begins = self.cuts, text.find, text.startswith
         said, speakers, start = [], [self.first], 0
         place = find(shared, lead)
         while place >= 0:
-            at = place - lead if lead else place
-            for gap in gaps:
-                if text.startswith(gap, at):
+            at = place - lead
+            for found in gaps:
+                if begins(found[0], at):
                     break
             else:
                 place = find(shared, place + 1)
                 continue
-            end = at + len(gap)
-            if self.json and "00" in gap and _ZERO_LED.search(body, at, end):
-                return None
+            _, length, role, zeros = found
             said.append(body[start:at])
-            speakers.append(gaps[gap])
-            start, place = end, find(shared, end + lead)
+            speakers.append(role)
+            start = at + length
+            if zeros and _ZERO_LED.search(body, at, start):
+                return None
+            place = find(shared, start + lead)
         said.append(body[start:])
         return None if said[0][-1:].isspace() else (said, speakers)
 
@@ -254,12 +263,16 @@ class Layout(msgspec.Struct):
         return None
 
 
-def find_shared(gaps: Iterable[str]) -> tuple[int, str]:
-    """Return characters that all texts between turns have, and their place: at the beginning, or after one
-    quotation mark of either kind; none if they differ."""
+def make_cuts(gaps: Mapping[str, str], *, json: bool) -> Cuts:
+    """Return how texts between turns, longer ones first, are found. They share nothing if they differ in more
+    than one quotation mark at their beginning."""
     some = [*gaps]
-    shared = find_common_start(some) if some else ""
-    return (0, shared) if shared or not some else (1, find_common_start([gap[1:] for gap in some]))
+    shared, lead = find_common_start(some) if some else "", 0
+    if some and not shared:
+        shared, lead = find_common_start([gap[1:] for gap in some]), 1
+    return Cuts(
+        lead, shared, tuple((gap, len(gap), role, json and "00" in gap) for gap, role in gaps.items())
+    )
 
 
 def _join_in_turn(some: list[str]) -> list[str]:
