@@ -47,6 +47,7 @@ _SPEAKS = (
     r"|говорит|спрашивает|отвечает|(?:сказал|спросил|ответил)а?|каже|питає|mówi|pyta|odpowiada|der|sorar|说"
     r"|说道|問|问|回答|言う|聞く|答える)"
 )
+_MANNER = r"\s(?:with|without|after|in)(?:\s[\w'’-]{1,15}){1,4}(?=\s?[,:：])"  # `with a smile:`
 # In the past, it is a report: `Student said: practise!`
 _SAYS = (
     r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt"
@@ -294,7 +295,7 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
         ),
         spoken=compile_later(
             rf"(?i){_BEGINS}\s*{whose}{anyone}(?:\s(?:\w+ly|then|now"
-            rf"|also))?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
+            rf"|also))?\s{_SPEAKS}(?:\s\w+ly|{_MANNER})?\s?[,:：]?\s?[\"“„«]"
             rf"|[,.!?…，。！？](?:[\"”“»]\s?|\s?[—–]\s){_SPEAKS}\s{whose}{anyone}(?=\W|\Z)"
             rf"|[,.!?…，。！？][\"”“»]\s?{anyone}\s{_SPEAKS}(?=\W|\Z)"
         ),

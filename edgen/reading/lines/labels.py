@@ -23,7 +23,8 @@ _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)(?:{_AHEAD}|(?!{_AHEAD}){_BEFORE}))"
 _SPEAKS = (
     r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
-    r"|whisper|admit|suggest|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
+    r"|whisper|admit|suggest|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))"
+    r"(?:[ ](?:[a-z]{2,12}ly|(?:with|without|after|in)(?:[ ][a-z'’-]{1,15}){1,4}(?=[:：,])))?"  # `with a smile:`
 )
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
 _NOTE = (
