@@ -217,7 +217,7 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
 
 
 def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
-    """Return whether a turn may repeat the one before it, or a turn or a sentence of one turn be said often."""
+    """Return whether a turn may repeat the one before it or many others, or say a sentence three times."""
     if len(letters) - len({*letters}) >= SAME_LINE - 1 or any(map(operator.eq, letters, letters[1:])):
         return True
     turns = [[*filter(None, turn.split(_MARK))] for turn in squeezed.split(b"\0")]
@@ -225,9 +225,10 @@ def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
 
 
 def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
-    """Return whether a turn may repeat the prompt: all its sentences, or long ones, have only words of the prompt.
+    """Return whether a turn may repeat the prompt.
 
-    `said`: the sentences of the turns that are `marked`.
+    Then all its sentences, or long ones, have only words of the prompt. `said`: the sentences of the turns
+    that are `marked`.
     """
     known = _KNOWN.add(brief)
     near = [
