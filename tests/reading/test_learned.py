@@ -38,6 +38,7 @@ UNLEARNED = {
     "log with margin",
     "markdown, call-outs",
     "probability in words behind",
+    "prose, adverbs that change",
     "two turns in a line",
 }
 PIECES = (
