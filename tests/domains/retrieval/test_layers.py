@@ -132,7 +132,10 @@ class TestInPlaceOfTheTurnsOwn:
                 assert ties == [not found for found in labels]
                 assert any(ties)
         card = (tmp_path / "m" / "README.md").read_text()
-        assert "The labels are those of the layer `intents`: what most of the annotators (a, b) say." in card
+        assert (
+            "The labels are those of the layer `intents`: labels by the majority of the annotators (a, b)."
+            in card
+        )
         assert "edgen export AGAIN --to msdialog-intent --layer intents -o DIR" in card
 
     def test_a_dialog_of_ties_alone_is_left_out_as_such(self, plain: Path, tmp_path: Path) -> None:
