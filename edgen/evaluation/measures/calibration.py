@@ -46,7 +46,7 @@ def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
 class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     name = "calibration"
     definition = (
-        "How often judges agree with pairs that the probabilities favour with p: ten bins, expected "
+        "Of pairs that the probabilities favour with p, the share that judges favour too: ten bins, expected "
         "calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs --report`. The "
         "same for a judge's preference by log probabilities, if it has any."
     )
