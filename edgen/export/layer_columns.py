@@ -24,7 +24,7 @@ def columns_of(layers: Sequence[LayerFacts]) -> Columns:
         of = "the conversation" if layer.whole else "each turn, a list of labels a turn"
         found[name_column(layer.name, annotator)] = (
             type_,
-            f"{_describe_annotators(layer, annotator)} of {of}{_EMPTY[layer.whole]}",
+            f"{_describe_annotators(layer, annotator)} for {of}{_EMPTY[layer.whole]}",
         )
     return found
 
@@ -47,7 +47,7 @@ def texts_of(layers: Sequence[LayerFacts]) -> Columns:
     return {
         name_column(layer.name): (
             "string",
-            f"{_describe_annotators(layer, None)} of the {of[layer.whole]}, {empty}",
+            f"{_describe_annotators(layer, None)} for the {of[layer.whole]}, {empty}",
         )
         for layer in layers
     }

@@ -206,7 +206,7 @@ class TestMemory:
         wide, narrow = (metric(found, "teacher_words").differences[0] for found in (grouped, whole))
         assert 0.6 < (wide.high - wide.low) / (narrow.high - narrow.low) < 1.6
         assert grouped.arms[0].data.groups == 40  # type: ignore[union-attr]
-        assert any("into 40 groups at random" in caveat for caveat in grouped.caveats)
+        assert any("assigned to 40 groups at random" in caveat for caveat in grouped.caveats)
 
     def test_the_conversations_that_are_kept_are_any(self) -> None:
         kept = data_arms._KeptConversations("seed")

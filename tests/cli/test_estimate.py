@@ -132,7 +132,7 @@ def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) ->
         f"1 conversation of these exists; the run has used {after['calls'] + before['calls']:,.0f} calls"
         in few
     )
-    assert " in all" in few
+    assert " in total" in few
     done = estimated(command, path, "-n", "100", "--runs", runs)
     assert done["to_make"] == 0
     assert all(one["high"] == 0 for one in intervals(done).values())
