@@ -59,7 +59,7 @@ def command(
     comparison, file = compare_runs(runs or [], options, control)
     lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
     if options.prompts and not comparison.prompts:
-        lines.append("prompts    those of the first scenario are the same in all arms")
+        lines.append("prompts    the prompts of the first scenario are the same in all arms")
     if file is not None:
         lines.append(f"stored     {file}")
     print_value(comparison, lines, json=json)

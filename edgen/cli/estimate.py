@@ -111,21 +111,21 @@ def _list_values(interval: EstimateInterval) -> list[float]:
 def _describe_already(there: ExistingWork) -> str:
     if there.other_form:
         return (
-            "a run of that name exists, made by another form of this job; how many of its "
-            "answers fit is unknown"
+            "a run of that name exists, made by another version of this job; how many of its answers can be "
+            "reused is unknown"
         )
     tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
     cost = "" if there.cost_usd is None else f", {format_dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
-        f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has "
-        f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in all"
+        f"{count_noun(count, 'conversation')} of these {'exists' if count == 1 else 'exist'}; the run has "
+        f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in total"
     )
     if out.calls:
         most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
         said += (
             f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
-            f"{most} at most, and not counted above but under `at most`"
+            f"{most} at most, and counted only under `at most`"
         )
     return said
 
@@ -167,12 +167,14 @@ def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     if not cap.binds:
         return f"limits.{cap.key} {of} has no effect, since every price is 0"
     if cap.enough_at_most:
-        return f"limits.{cap.key} {of}{used} covers the maximum of all of it, if no call is lost"
+        return f"limits.{cap.key} {of}{used} covers the maximum of everything, if no call is lost"
     if cap.enough:
-        reach = "covers all of it, at the high end too"
+        reach = "covers everything, even at the high end"
     elif cap.share >= 1:
-        reach = "covers all of it as expected, and not at the high end"
+        reach = "covers the expected total, but not the high end"
     else:
         reach = f"covers about {cap.share:.0%} of the conversations"
-    rounds = "; the most of each request is set aside while its batch is out, so it may take several rounds"
+    rounds = (
+        "; the maximum of each request is reserved while its batch is open, so several rounds may be needed"
+    )
     return f"limits.{cap.key} {of}{used} {reach}{rounds if batch else ''}"

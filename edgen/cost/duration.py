@@ -67,8 +67,8 @@ def estimate_duration(
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
         basis = (
-            f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times "
-            "that"
+            f"time: a call took {seen:.2g} s in those runs, and may take from {BUSIER[0]:g} to "
+            f"{BUSIER[2]:g} times that"
         )
     elif all(find_calls(backend).simulated for backend in backends):
         told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)

@@ -193,8 +193,8 @@ def _to_make(
     low, high = wilson(share, ended, Z95)
     low, seen, high = (max(p, _HOPELESS) for p in (low, share, high))
     said = (
-        f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned to replace "
-        "the others"
+        f"top_up: {seen:.0%} of {ended:,} conversations were accepted in those runs; more are planned to "
+        "replace the others"
     )
     return (missing / high, missing / seen, missing / low), (said,)
 
@@ -227,15 +227,13 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
                 "enough"
             )
         if models := list_thinking_models(job):
-            said.append(
-                f"{', '.join(models)} may think before it answers, and charge for that: high end times 4"
-            )
+            said.append(f"{', '.join(models)} may charge for reasoning before the answer: high end times 4")
         return (*said, *prompts.hints)
     count = sum(len(run.scenarios) for run in runs)
     names = ", ".join(str(run.path) for run in runs[:3]) + (
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
-    said = [f"prompts and answers: what {_describe_scenarios(count)} of this template used in {names}"]
+    said = [f"prompts and answers: as {_describe_scenarios(count)} of this template used in {names}"]
     said.append(
         "the interval contains the total for new scenarios with 95% probability, if they are like the "
         "earlier ones"
@@ -243,12 +241,15 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
     others = dict.fromkeys(run.other_model for run in runs if run.other_model)
     if others:
         said.append(
-            f"another model answered there ({', '.join(others)}): assumed within a factor of {OTHER_MODEL:g}"
+            f"another model answered in those runs ({', '.join(others)}): assumed within a factor of "
+            f"{OTHER_MODEL:g}"
         )
     elif any(run.other_settings for run in runs):
-        said.append(f"the model had other settings there: assumed within a factor of {OTHERWISE:g}")
+        said.append(f"the model had other settings in those runs: assumed within a factor of {OTHERWISE:g}")
     if any(run.other_space for run in runs):
-        said.append(f"scenarios came from another space there: assumed within a factor of {OTHERWISE:g}")
+        said.append(
+            f"scenarios came from another space in those runs: assumed within a factor of {OTHERWISE:g}"
+        )
     return tuple(said)
 
 

@@ -75,14 +75,13 @@ def pass_rate(plan: Plan, runs: Sequence[EarlierRun], said: float | None) -> Pas
     share = passed / looked
     low, high = wilson(share, looked, Z95)
     shares = high, share, low
-    basis = f"gates: {share:.0%} of {looked:,} conversations there pass them"
+    basis = f"gates: {share:.0%} of {looked:,} conversations in those runs pass them"
     if any(gate.asks_of(plan.gates.layers) for gate in (*plan.gates.labelled, *plan.gates.ordered)):
         shares = high * ASSUMED[0], share * ASSUMED[1], low * ASSUMED[2]
         basis = (
-            f"gates: {share:.0%} of {looked:,} conversations there pass the gates without labels, and of "
-            "these "
-            f"{ASSUMED[1]:.0%} are taken to pass the others, from {ASSUMED[2]:.0%} to {ASSUMED[0]:.0%}; "
-            "--pass-rate says otherwise"
+            f"gates: {share:.0%} of {looked:,} conversations in those runs pass the gates without labels, "
+            f"and of these {ASSUMED[1]:.0%} are assumed to pass the others, from {ASSUMED[2]:.0%} to "
+            f"{ASSUMED[0]:.0%}; --pass-rate changes this"
         )
     least = max(shares[0], _LEAST), max(shares[1], _LEAST), max(shares[2], _LEAST)
     return PassRate(least, tries, f"{basis}{again}")

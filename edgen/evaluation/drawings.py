@@ -186,7 +186,7 @@ def draw_bars(
     nothing without rows."""
     drawn = rows[:most]
     if len(rows) > len(drawn):
-        caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."
+        caption += f" The first {len(drawn)} of {len(rows)} bars; the table has all."
     if rows:
         yield Picture(
             name=name,

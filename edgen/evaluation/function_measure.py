@@ -82,7 +82,7 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
     """A measure that calls a function."""
 
     order = 900
-    nothing = "The function said nothing of any conversation."
+    nothing = "The function returned no value for any conversation."
     aggregates = (
         Mean("means", label="{key}", title="{key}", names={"": "mean"}),
         Share("shares", label="{key}", title="{key}", by_key=True, names={"": "share"}),
@@ -94,7 +94,7 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
         said = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
         self.function = function
         self.name = name  # type: ignore[misc]  # one per object
-        self.definition = f"{said or 'No definition given'} (a function of one's own, {name})."  # type: ignore[misc]
+        self.definition = f"{said or 'No definition given'} (a user-defined function, {name})."  # type: ignore[misc]
         self.figures = MappingProxyType(_AnyFigure({"": "any"}))  # type: ignore[misc]
 
     def start(self, shared: Shared) -> _OwnCount:  # noqa: ARG002

@@ -197,8 +197,7 @@ def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
     """Return the sentence on why agreement is not available."""
     said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
     return (
-        f"not available for {said}: they send identical requests (one model, one template, no seed of their "
-        "own), so they "
-        "agree as one model does with itself. Give each another model or template, or use a service that "
-        "takes a seed (`seed: auto`)."
+        f"not available for {said}: these annotators send identical requests (the same model and template, "
+        "no seeds), so their agreement is that of one model with itself. Give each annotator another model "
+        "or template, or use a service that takes a seed (`seed: auto`)."
     )

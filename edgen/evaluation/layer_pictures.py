@@ -65,7 +65,7 @@ def _draw_frequencies(name: str, layers: Layers) -> Iterator[Picture]:
             if (one := shares.shares.get(label)) is not None
         ]  # fmt: skip
         never = [label for label in labels if label not in used]
-        caption = "By most annotators; ties have no label."
+        caption = "Majority labels; ties have no label."
         caption += f" Never: {', '.join(never[:20])}." if never else " Every label is used."
         means = "; ".join(
             f"{label_with_arm('mean', arm)} {shares.mean.value:.2f}"
@@ -86,7 +86,7 @@ def _draw_transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Pi
     counts = {(a, b): count for a, b, count in layer.transitions}
     if counts:
         yield _draw_heat_map(
-            name, f"What follows what: {about}", layer, counts,
+            name, f"Transitions between labels: {about}", layer, counts,
             "Rows: the label of a turn; columns: that of the next labelled turn; percent of the row. Look "
             "for rows that lead "
             "to themselves, and for columns that everything leads to.", ("label", "times followed by"),
@@ -96,11 +96,11 @@ def _draw_transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Pi
 def _draw_confusion(name: str, about: str, one: Confusion, layer: LayerFigures) -> Picture:
     first, second = one.annotators
     counts = {(a, b): count for a, b, count in one.pairs}
-    what = "carries, too" if layer.several else "gives to the same units"
+    what = "also carried" if layer.several else "for the same units"
     return _draw_heat_map(
         name, f"{first} and {second}: {about}", layer, counts,
-        f"Rows: what {first} says; columns: what {second} {what}; percent of the row. Look for what is off "
-        "the diagonal.",
+        f"Rows: labels by {first}; columns: labels by {second} {what}; percent of the row. Look for values "
+        "off the diagonal.",
         (f"{first}'s", f"{second}'s"),
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def _draw_heat_map(
     drawn = [label for label in used if label in top]
     cells = [[_compute_percent(counts.get((a, b), 0), totals[a]) for b in drawn] for a in drawn]
     if len(used) > len(drawn):
-        caption += f" The {len(drawn)} most frequent of {len(used)} labels; the numbers have all."
+        caption += f" The {len(drawn)} most frequent of {len(used)} labels; the table has all."
     columns = used if len(used) <= 2 * _DRAWN else []
     if columns:
         head = (f"{heads[0]} / {heads[1]}", *columns, "all")
@@ -180,9 +180,9 @@ def _render_agreement(name: str, layers: Layers) -> Iterator[Block]:
     order = {words.partition(" · ")[0]: place for place, words in enumerate(row.label for row in rows)}
     rows.sort(key=lambda row: order[row.label.partition(" · ")[0]])
     yield from draw_intervals(
-        f"labels-{name}-agreement", f"How far annotators agree: {name}", rows,
-        "Beyond chance: 0 is what chance would give, 1 that all say the same. Where all always say the same "
-        "label there is no value.",
+        f"labels-{name}-agreement", f"Agreement of annotators: {name}", rows,
+        "Agreement beyond chance: 0 is the level of chance, 1 is full agreement. There is no value if all "
+        "annotators always give the same label.",
         _KAPPA,
     )  # fmt: skip
     against = [
@@ -195,11 +195,14 @@ def _render_agreement(name: str, layers: Layers) -> Iterator[Block]:
     ]  # fmt: skip
     yield from draw_intervals(
         f"labels-{name}-rest", f"Each annotator against the others: {name}", against[: 4 * _PAIRS],
-        "Micro F1 against what most of the others say, where that is no tie. Look for one who stands apart.",
+        "Micro F1 against the majority label of the other annotators, without ties. Look for an annotator "
+        "who stands apart.",
     )  # fmt: skip
     if pairs:
         yield Table(
-            ("annotators", "kappa", "alike", "units"), tuple(pairs), f"Agreement of every two: {name}"
+            ("annotators", "kappa", "alike", "units"),
+            tuple(pairs),
+            f"Agreement of each pair of annotators: {name}",
         )
 
 
@@ -278,4 +281,4 @@ def _list_two_by_two(name: str, layers: Layers) -> Iterator[Table]:
     )  # fmt: skip
     if rows:
         head = ("label: annotators", "both", "first alone", "second alone", "neither")
-        yield Table(head, rows, f"Which labels two annotators share, {quantity(len(rows), 'row')}: {name}")
+        yield Table(head, rows, f"Labels that two annotators share, {quantity(len(rows), 'row')}: {name}")

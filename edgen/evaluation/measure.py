@@ -149,7 +149,7 @@ class Measure(Generic[V]):
     """Its place among the measures; they are shown in ascending order."""
     section: ClassVar[str] = "more"
     """The section of the report that shows it."""
-    nothing: ClassVar[str] = "There is nothing to tell."
+    nothing: ClassVar[str] = "There is nothing to measure."
     """Sentence shown if there are no figures."""
     aggregates: ClassVar[Sequence[Aggregate]] = ()
     """The figures of its value, in order. A measure with a count of its own lists the figures to show."""

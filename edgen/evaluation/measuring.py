@@ -86,7 +86,7 @@ def find_judged_measure() -> tuple[str, JudgeAnswers]:
     one."""
     found = next(((one.name, one) for one in list_measures() if isinstance(one, JudgeAnswers)), None)
     if found is None:
-        raise PluginError("There is no measure that a judge's answers are added to.")
+        raise PluginError("No measure takes a judge's answers.")
     return found
 
 

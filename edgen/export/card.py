@@ -221,7 +221,7 @@ def _describe_size(rows: int) -> str:
 def _render_licence(license_: str | None) -> str:
     if license_ is None:
         return "No licence was stated for this data."
-    return f"Licence, as stated by whoever exported it: {_render_code(license_)}."
+    return f"Licence, as stated at export: {_render_code(license_)}."
 
 
 def _describe_counts(rows: Counts) -> Iterator[str]:
@@ -239,9 +239,9 @@ def _list_left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[
         yield ""
     if not left_out:
         which = "accepted conversations" if format_.of == "conversations" else format_.of
-        yield f"Nothing: all {which} that the run has are here."
+        yield f"Nothing: all {which} of the run are included."
         return
-    yield "| reason | count | which means |"
+    yield "| reason | count | meaning |"
     yield "|---|---|---|"
     for reason, count in left_out.items():
         yield f"| {_render_cell(reason)} | {count} | {format_.meaning(reason)} |"
@@ -276,15 +276,16 @@ def _list_notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
     if not format_.chat:
         return
     users = _render_cell(" and the ".join(chat.users).lower())
-    are = "is the user" if len(chat.users) == 1 else "are the user, each turn with the name of who speaks"
+    are = "is the user" if len(chat.users) == 1 else "are the user, each turn with its speaker's name"
     yield f"The trained side is the {_render_cell(chat.assistant.lower())} (assistant); the {users} {are}."
     opening = {
-        "": "A conversation begins with what was said first, whoever said it; --opening adds an opening.",
-        "user": "Where the trained side speaks first, an opening line by the user stands before it.",
-        "system": "Each conversation opens with a system message; where the trained side speaks first, it "
-        "does so right behind it, which some chat templates refuse.",
+        "": "A conversation begins with its first turn, by either side; --opening adds an opening.",
+        "user": "Where the trained side speaks first, an opening line by the user comes before its first "
+        "turn.",
+        "system": "Each conversation opens with a system message; where the trained side speaks first, its "
+        "turn directly follows the system message, which some chat templates refuse.",
         "both": "Each conversation opens with a system message; where the trained side speaks first, a line "
-        "by the user stands between.",
+        "by the user comes between the two.",
     }
     if chat.as_environment:
         yield "Each conversation opens with the messages that the environment shows the trained side."
@@ -294,9 +295,10 @@ def _list_notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
     if any(issubclass(kind, ActionOptions) for kind in format_.structs) and chat.scenes is not None:
         yield chat.scenes.note
     if actions is not None:
-        whence = "what it does, by its labels" if actions == "labels" else "what it was asked for"
+        whence = "its actions by its labels" if actions == "labels" else "the actions that it was asked for"
         yield (
-            f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
+            f"A prompt's last message ends with `{DO_THIS} …`: an instruction for the response, which names "
+            f"{whence}."
         )
     end = "No message holds the end marker."
     if chat.keeps_end and format_.layout.prompts_only:
@@ -306,14 +308,14 @@ def _list_notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
             "Where the trained side ended the conversation, its last message ends with `[end of "
             "conversation]`."
         )
-    yield f"Two turns running of one side are one message, joined by a blank line. {end}"
+    yield f"Consecutive turns of one side are one message, joined by a blank line. {end}"
 
 
 def _list_trials(format_: Format) -> Iterator[str]:
     """Yield the trials of exports in this format, if any."""
     if not format_.card.tried:
         return
-    yield from ("", "## How the format was tried", "")
+    yield from ("", "## How the format was tested", "")
     for one in format_.card.tried:
         yield f"- {one.library} {one.version}, {one.day}: {one.what}"
 
@@ -356,8 +358,8 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
     names = ["RUN/job.yaml", *(f"MADE{number or ''}" for number in range(len(chosen))), "AGAIN"]
     select = [f"edgen select {names[i]} {one} -o {names[i + 1]}" for i, one in enumerate(chosen, 1)]
     yield (
-        "The run's folder holds its job and the texts of its templates and space. They are known by the "
-        "sha256 above:"
+        "The run's folder holds its job and the texts of its templates and space. The sha256 above identify "
+        "them:"
     )
     yield ""
     pairs = ["edgen pairs AGAIN --signal ..."] if format_.of == "pairs" else []
@@ -368,10 +370,8 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
     yield from ("```", generate, *select, *pairs, *labelled, export, "```", "")
     yield (
-        "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another "
-        "model may "
-        "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those "
-        "too."
+        "The scenarios, the split and the texts of a simulator are the same, byte for byte. Another model "
+        "may answer differently. If conversations of RUN are pending, AGAIN has those too."
     )
 
 

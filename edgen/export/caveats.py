@@ -56,8 +56,8 @@ def list_caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[s
     if "range" in facts:
         first, _, end = facts["range"].partition(":")
         yield (
-            f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. "
-            "Which side of the split they are on was chosen among them alone."
+            f"This is a part of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. The "
+            "split was made among these scenarios alone."
         )
     words = part_of(family_of(space, job.family), ReportWords)
     yield from _list_losses(facts, words.group_words)
@@ -67,23 +67,21 @@ def list_caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[s
         yield words.probability_caveat
     if job.arms:
         yield (
-            "The arms share their scenarios and differ on purpose. Taken together they are no sample of "
-            "anything; take the arm that is meant."
+            "The arms share their scenarios and differ on purpose. Together they are not a sample of one "
+            "distribution; use one arm."
         )
     if job.design == "even":
         yield (
-            f"The design is even, so nothing is as frequent as in {words.setting}: among the scenarios that were "
-            "planned, every "
-            "value of a dimension occurs equally often, to within one, or as often as its weight in the "
-            "space asks. Conditions and exclusions of the space can shift these counts."
+            f"The design is even, so frequencies are not those of {words.setting}: among the scenarios that "
+            "were planned, every value of a dimension occurs equally often, to within one, or as often as "
+            "its weight in the space asks. Conditions and exclusions of the space can shift these counts."
         )
     if job.design == "balanced":
         yield (
-            f"The design is balanced, so nothing is as frequent as in {words.setting}: the scenarios that were "
-            "planned have "
-            "every cell of the space (one value of each dimension) equally often, to within one. Where "
-            "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs "
-            "by chance."
+            f"The design is balanced, so frequencies are not those of {words.setting}: the scenarios that "
+            "were planned have every cell of the space (one value of each dimension) equally often, to "
+            "within one. Where there are fewer scenarios than cells, no cell occurs twice, and the counts "
+            "of values differ by chance."
         )
 
 
@@ -93,11 +91,11 @@ def list_unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
         if pending:
             planned = facts["planned"][name]
             yield (
-                f"The run was not at its end: {pending} of {planned} planned conversations of {name} were "
+                f"The run was not finished: {pending} of {planned} planned conversations of {name} were "
                 "pending."
             )
     for name in facts.get("not_begun", ()):
-        yield f"The run was not at its end: its arm {name} was not begun, and nothing of it is here."
+        yield f"The run was not finished: its arm {name} had not started, and none of it is included."
 
 
 def _list_protocol_caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
@@ -123,9 +121,9 @@ def _list_losses(facts: Mapping[str, Any], groups: Sequence[str]) -> Iterator[st
         if lost and planned:
             yield (
                 f"Survivorship: of {planned} planned conversations of {name}, {lost} "
-                f"({100 * lost / planned:.1f}%) were "
-                "rejected or failed and are not here. What is lost may not be spread evenly over "
-                f"{' and '.join(f'{word}s' for word in groups)}; `edgen stats RUN` shows where it is missing."
+                f"({100 * lost / planned:.1f}%) were rejected or failed and are not included. The losses may "
+                f"not be spread evenly over {' and '.join(f'{word}s' for word in groups)}; `edgen stats RUN` "
+                "shows where conversations are missing."
             )
 
 
@@ -206,7 +204,7 @@ def _describe_changes(changes: Mapping[str, Any]) -> str:
     for role, backend in backends.items() if isinstance(backends, Mapping) else ():
         if isinstance(backend, Mapping):
             own |= {f"{role}.{key}": backend[key] for key in (*_OF_BACKEND, "faults") if key in backend}
-    return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job as it is"
+    return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job unchanged"
 
 
 def _strip_folder(file: str | None) -> str:

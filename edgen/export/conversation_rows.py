@@ -25,13 +25,13 @@ COLUMNS: Columns = {
     "conversation": (
         "turns",
         (
-            "the turns, each with role ({roles}) and text; where a side said that the conversation ends, "
-            "the last text ends with `[end of conversation]`"
+            "the turns, each with role ({roles}) and text; where a side ended the conversation, the last "
+            "text ends with `[end of conversation]`"
         ),
     ),
     "split": ("string", "train or test; all turns of a scenario are on one side"),
-    "scenario": ("int64", "the number of the scenario; what shares it shares {dimensions}"),
-    "replicate": ("int64", "which of several conversations of the same scenario"),
+    "scenario": ("int64", "the number of the scenario; rows with the same number share {dimensions}"),
+    "replicate": ("int64", "the number of the conversation among those of its scenario"),
     "arm": ("string", "the arm of the experiment; empty where there are none"),
     "probability": (
         "float64",
@@ -43,13 +43,13 @@ COLUMNS: Columns = {
         "string",
         (
             "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), "
-            "one digest over theirs, which stand in README.md under How it was made"
+            "one digest over their digests, which README.md lists under How it was made"
         ),
     ),
     "simulated": ("bool", "whether a simulator wrote it"),
     "turn": ("int64", "the turn's place in its conversation, from 0"),
     "role": ("string", "{roles}"),
-    "text": ("string", "what was said, without the end marker"),
+    "text": ("string", "the text, without the end marker"),
 }
 # Names with a meaning in trainers or reward functions, and names used by the formats.
 _OF_TRAINERS = frozenset((

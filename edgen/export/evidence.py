@@ -98,15 +98,14 @@ def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tupl
 # The subject of labels on pairs of responses to one turn.
 _OF_MARKS: Mapping[Source, str] = {
     "flag": (
-        "The two responses are to the same turn, after the same words. The {hearer} called the rejected one "
-        "nonsense; the "
-        "chosen one is another to that turn, which the {hearer} did not see: nobody said that it is good."
+        "Both responses answer the same turn, after the same words. The {hearer} called the rejected one "
+        "nonsense. The chosen one is another response to that turn, which the {hearer} did not see: nobody "
+        "rated it as good."
     ),
     "judged": (
-        "The two responses are to the same turn, after the same words. A judge saw all responses to that "
-        "turn when the "
-        "conversation was made; the chosen one is its best, the rejected one its worst. It did not see what "
-        "followed."
+        "Both responses answer the same turn, after the same words. A judge compared all responses to that "
+        "turn when the conversation was made: it found the chosen one best and the rejected one worst. It "
+        "did not see the later turns."
     ),
 }
 
@@ -134,14 +133,14 @@ def _describe_rollouts(level: Level, often: int) -> str:
     """Describe the rollouts. All labels of a run's pairs have the same basis."""
     times = "once" if often == 1 else f"{often} times"
     rest = (
-        "The labels rest on rollouts: from both turns at which a pair parts the conversation was played on "
-        f"{times}, and the mean over what came of it counts."
+        "The labels come from rollouts: after each of the two turns at which a pair parts, the conversation "
+        f"was continued {times}, and the mean over the continuations counts."
     )
     if level == "turn":
         return f"{rest} A row holds that turn."
     return (
-        f"**{rest}** Such a label says which side has the better turn there, and nothing about the turns "
-        "after it, which stand here too."
+        f"**{rest}** Such a label says which side has the better turn there, and nothing about the later "
+        "turns, which the row holds too."
     )
 
 
@@ -150,8 +149,8 @@ def _of_turns(rows: Mapping[Compare, int], who: str) -> str:
         return "The labels were given to whole conversations; a row holds the turn at which they part."
     if not rows["conversation"]:
         return (
-            f"{who} compared single responses, at the turn where the two conversations part, and a row "
-            "holds that turn. What followed was not shown."
+            f"{who} compared single responses, at the turn where the two conversations part, and a row holds "
+            "that turn. The later turns were not shown."
         )
     return (
         f"The labels of {rows['conversation']} rows were given to whole conversations, those of "
@@ -165,8 +164,8 @@ def _of_conversations(rows: Mapping[Compare, int], who: str) -> str:
     which = f" in {rows['response']} of {sum(rows.values())} rows" if rows["conversation"] else ""
     return (
         f"**{who} compared single responses{which}, not whole conversations.** Such a label says which side "
-        "has the better response at the turn where the two part, and nothing about the turns after it, which "
-        "stand here too."
+        "has the better response at the turn where the two part, and nothing about the later turns, which "
+        "the row holds too."
     )
 
 
@@ -256,11 +255,9 @@ def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Ite
     whole, response = (_find_figure(credit).find_case(ALL).right for credit in ("whole", "response"))
     yield (
         f"{rows:,} of {sum(evidence.values()):,} rows hold one turn, and their labels were given to whole "
-        "conversations. "
-        f"On planted truth such a label names the better turn in {whole:.0%} of pairs, and a judge of the "
-        "two responses in "
-        f"{response:.0%} (`edgen pairs --signal oracle --credit response`). Formats of whole conversations "
-        "(mtpo, refuel, trl-conversation) take them as they are."
+        f"conversations. On planted truth such a label names the better turn in {whole:.0%} of pairs, and a "
+        f"judge of the two responses in {response:.0%} (`edgen pairs --signal oracle --credit response`). "
+        "Formats of whole conversations (mtpo, refuel, trl-conversation) take such labels directly."
     )
 
 
@@ -276,12 +273,11 @@ def list_credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iter
         return
     known = read_figures()
     yield (
-        "A label of one turn is right as far as what it rests on tells the turn from the others (`edgen "
-        "pairs --credit`). "
-        f"On planted truth, {known.scenarios} simulated scenarios in which each turn's worth is known "
-        f"({known.date}), the "
-        "preferred turn truly was the better one of so many labelled pairs, with 95% intervals. That "
-        "compares the ways; how right the labels of this data are it does not say:"
+        "A label of one turn is right only as far as its evidence separates that turn from the others "
+        f"(`edgen pairs --credit`). On planted truth, {known.scenarios} simulated scenarios in which each turn's "
+        f"worth is known ({known.date}), the preferred turn was truly the better one in these shares of the "
+        "labelled pairs, with 95% intervals. The figures compare the methods; they do not measure the "
+        "labels of this data:"
     )
     for figure in known.figures:
         every, cut = figure.find_case(ALL), figure.find_case(CUT)

@@ -24,7 +24,7 @@ def columns_of(layers: Sequence[LayerFacts]) -> Columns:
         of = "the conversation" if layer.whole else "each turn, a list of labels a turn"
         found[name_column(layer.name, annotator)] = (
             type_,
-            f"{_describe_annotators(layer, annotator)} of {of}{_EMPTY[layer.whole]}",
+            f"{_describe_annotators(layer, annotator)} for {of}{_EMPTY[layer.whole]}",
         )
     return found
 
@@ -42,12 +42,12 @@ def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
 
 def texts_of(layers: Sequence[LayerFacts]) -> Columns:
     """Return a column for each layer, for rows of turns."""
-    empty = "joined by commas; empty where nothing has most, and where it was not labelled"
+    empty = "joined by commas; empty without a majority and without labels"
     of = {True: "conversation", False: "turn"}
     return {
         name_column(layer.name): (
             "string",
-            f"{_describe_annotators(layer, None)} of the {of[layer.whole]}, {empty}",
+            f"{_describe_annotators(layer, None)} for the {of[layer.whole]}, {empty}",
         )
         for layer in layers
     }
@@ -74,9 +74,9 @@ def list_layer_notes(run: RunReader) -> Iterator[str]:
             f"of the layer `{layer.name}`: {_describe_annotators(layer, None)}" for layer in chosen
         )
         yield (
-            f"The labels are those {told}. They stand in place of the turns' own; turns that are in no such "
-            "layer, or of which "
-            "nothing has most, have none. Responses that did not go on are in no layer, and are left out."
+            f"The labels are those {told}. They replace the turns' own; turns outside these layers, or "
+            "without a majority label, have none. Responses that the conversation did not continue with are "
+            "in no layer and are left out."
         )
     for what, count in sorted(run.stale_labels.items()):
         yield f"{quantity(count, 'unit')} left out of the layer {escape_markdown(what)}."
@@ -91,13 +91,13 @@ def _list_layer_annotators(layers: Sequence[LayerFacts]) -> Iterator[tuple[Layer
 
 def _describe_annotators(layer: LayerFacts, annotator: str | None) -> str:
     if annotator is not None:
-        return f"what the annotator {escape_markdown(annotator)} says"
+        return f"labels by the annotator {escape_markdown(annotator)}"
     if len(layer.annotators) == 1:
-        return f"what the annotator {escape_markdown(layer.annotators[0])} says"
-    return f"what most of the annotators ({', '.join(map(escape_markdown, layer.annotators))}) say"
+        return f"labels by the annotator {escape_markdown(layer.annotators[0])}"
+    return f"labels by the majority of the annotators ({', '.join(map(escape_markdown, layer.annotators))})"
 
 
 _EMPTY = {
-    True: "; empty where nothing has most, null where it was not labelled",
-    False: "; empty where nothing has most, null where a turn, or all of them, was not labelled",
+    True: "; empty without a majority, null without labels",
+    False: "; empty without a majority, null where a turn, or all of them, has no labels",
 }

@@ -30,19 +30,19 @@ REASONS: Mapping[str, str] = {
     "contradictory": "chosen in one pair and rejected in another, after the same prompt",
     "middling": "about as strong as the middle of the completions after the same prompt, so neither good nor "
     "bad",
-    "repeated": "the same row is there already",
+    "repeated": "the same row is in the data already",
     "assistant_first": "the first message is not the user's, which this format cannot express",
     "no_prompt": "the trained side speaks first there, so its words have no prompt (--opening user gives it "
     "one)",
     "untrained": "the trained side says nothing in it",
     "system_message": "the first message is a system message, which this format cannot express",
-    "no_actions": "nothing says what the response does, or was to do, so that its prompt could tell it",
-    "actions_differ": "the two responses do, or were to do, different things, so their prompts differ",
-    "nonsense": "the other side said that the response makes no sense",
+    "no_actions": "the response's actions are unknown, so its prompt cannot name them",
+    "actions_differ": "the two responses have different actions, so their prompts differ",
+    "nonsense": "the other side called the response nonsense",
     "served": "it is no response to the turn before it, but was served from a pool or a template",
     "too_long": "the messages up to the turn at which the conversations part are more tokens than "
     "--max-tokens",
-    "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot "
+    "tokens_differ": "the text before the turn is tokenised differently once the turn follows, so it cannot "
     "be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
     "no_labels": "no turn has a label",

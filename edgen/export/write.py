@@ -240,9 +240,7 @@ def _list_ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> I
     elif "one_ends" in left_out:
         yield "If one conversation only continues, `--to trl-conversation` and `--to mtpo` take both whole."
     if left_out.keys() & {"system_message", "assistant_first", "no_prompt"}:
-        yield (
-            "`--opening user` lets the user speak first, with a line that nobody said and no system message."
-        )
+        yield "`--opening user` lets the user speak first, with an added line and no system message."
     if left_out.keys() & {*UNLABELLED, "no_label"} - {"identical"}:
         by = "|".join(get_args(Source))
         yield (

@@ -32,13 +32,13 @@ from edgen.core.pair import (
 # The reasons for a pair without a label, with the text for a person.
 UNLABELLED: dict[str, str] = {
     "identical": "both sides say the same",
-    "turns_left": "fewer turns follow where the two conversations part than were asked for (min_turns_left)",
+    "turns_left": "after the two conversations part, fewer turns follow than requested (min_turns_left)",
     "judge_directed": "a text addresses the judge",
     "not_judged": "the source says nothing about it",
     "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
     "tie": "the orders disagree, or the source finds both alike",
     "contradicted": "the verdict goes against the strengths of the scenario's candidates",
-    "margin": "the margin is below the one asked for",
+    "margin": "the margin is below the requested one",
     "surplus": "the scenario has enough pairs with a larger margin",
 }
 _OF_TURNS = ("identical", "turns_left")  # decided from the turns, which are not read here

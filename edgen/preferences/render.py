@@ -47,11 +47,11 @@ def _render_lines(report: Report, probability: str) -> Iterator[str]:
         for reason, n in left_out.items():
             yield f"  {n:,} {reason}: {UNLABELLED.get(reason, reason)}"
     if report["pairs"]:
-        yield "Intervals are at 95% and allow for pairs of one scenario being alike."
+        yield "Intervals are 95% intervals over scenarios, since pairs of one scenario are alike."
         if report["scenarios"] < _FEW_SCENARIOS:
             yield (
-                f"With fewer than {_FEW_SCENARIOS} scenarios those of agreement are somewhat too narrow;"
-                " with one scenario there are none."
+                f"With fewer than {_FEW_SCENARIOS} scenarios the intervals of agreement are somewhat too "
+                "narrow; one scenario gives no interval."
             )
     if report["pairs"]:
         yield from _list_directed_texts(report["judge_directed"])
@@ -61,9 +61,7 @@ def _render_lines(report: Report, probability: str) -> Iterator[str]:
         yield from _judge(judge, probability)
     if not report["judges"]:
         yield ""
-        yield (
-            "No judge has been asked about these pairs, so there is nothing to say about position or length."
-        )
+        yield "No judge has been asked about these pairs, so position and length bias are unknown."
     yield ""
     yield from _render_agreement(report["agreement"])
 
@@ -95,8 +93,8 @@ def _judge(judge: Report, probability: str) -> Iterator[str]:
         yield "  Texts that speak to a judge"
         yield from _explain_figure(
             "their wins", judge["judge_directed"], _PERCENT,
-            "of pairs in which one side has one, as the mean of both orders; what is planted should win "
-            "nothing by it",
+            "of pairs in which only one side has such a text, as the mean of both orders; the text should "
+            "not win anything",
         )  # fmt: skip
     yield from _render_calibration(judge["calibration"], probability)
     if "logprobs" in judge:
@@ -110,7 +108,7 @@ def _render_position(position: Report) -> Iterator[str]:
         return
     flips = "pairs whose favoured side changes when the order does; 0% for a judge that ignores it"
     yield from _explain_figure("flips", position["flips"], _PERCENT, flips)
-    first = "verdicts for what is shown first, which is each side equally often; 50% without bias"
+    first = "verdicts for the side shown first, which is each side equally often; 50% without bias"
     yield from _explain_figure("first slot", position["first_slot"], _PERCENT, first)
     bias = f"wins of the first slot less those of the second; {_describe_zero(position['points'])}"
     yield from _explain_figure("bias", position["points"], _POINTS, bias)
@@ -127,14 +125,14 @@ def _render_length(length: Report, probability: str) -> Iterator[str]:
     yield from _explain_figure("bias", length["points"], _POINTS, bias)
     yield from _explain_figure(
         "slope", length["slope"], _LOGITS,
-        f"logits for each {length['slope_words']} words more; 0 without bias. Longer may also be better: "
-        "this alone does not tell.",
+        f"logits for each {length['slope_words']} words more; 0 without bias. A longer text may also be "
+        "better: the slope alone does not prove a bias.",
     )  # fmt: skip
     if length["slope_adjusted"] is not None:
         yield from _explain_figure(
             "adjusted", length["slope_adjusted"], _LOGITS,
-            f"the same slope between sides of equal {probability}: what length counts beside quality, as far "
-            "as that probability shows it",
+            f"the same slope between sides of equal {probability}: the effect of length apart from quality, "
+            "as far as that probability measures quality",
         )  # fmt: skip
 
 
@@ -149,7 +147,7 @@ def _render_calibration(table: Report | None, probability: str) -> Iterator[str]
         f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, "
         f"{quantity(table['n'], 'pair')}"
     )
-    yield "                 how far forecasts are from what came, on average over the table; 0 is perfect"
+    yield "                 mean distance of forecasts from outcomes over the table; 0 is perfect"
     yield "    forecast       pairs   mean   judge favours a"
     for row in table["bins"]:
         if row["n"]:
@@ -159,11 +157,11 @@ def _render_calibration(table: Report | None, probability: str) -> Iterator[str]
 
 # Reasons why a verdict has no soft preference.
 GAPS = {
-    "not_told": "the service told no log probabilities",
+    "not_told": "the service returned no log probabilities",
     "not_spelt": "the tokens do not spell the answer",
     "not_found": "no single place decides the verdict",
     "not_listed": "the token there begins neither side",
-    "unknown_side": "one side is not listed, and what remains of 1 could favour either",
+    "unknown_side": "one side is not listed, and the remaining probability could favour either",
     "unread": "the verdict could not be read",
 }
 TRUTHS = {
@@ -194,7 +192,7 @@ def _render_logprobs(told: Report, probability: str) -> Iterator[str]:
         )
     if not told["known"]:
         return
-    first = "mean probability of what is shown first; 50% without bias"
+    first = "mean probability of the side shown first; 50% without bias"
     yield from _explain_figure("first slot", told["first_slot"], _PERCENT, first)
     same = "the same side as the verdicts, where both favour one"
     yield from _explain_figure("agreement", told["agreement"], _PERCENT, same)
@@ -224,8 +222,8 @@ def _list_forecasts(held: Report, probability: str) -> Iterator[str]:
             )
     if (slope := held["slope"]) is not None:
         yield (
-            f"      slope              {_format_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it "
-            "should be, less is too sure"
+            f"      slope              {_format_estimate(slope, _NUMBER, counted=False)}; 1 is calibrated, "
+            "below 1 is overconfident"
         )
 
 
@@ -267,7 +265,7 @@ def _format_estimate(estimate: Report | None, form: str, *, counted: bool = True
 
 def _describe_zero(estimate: Report | None) -> str:
     if estimate is None or estimate["low"] is None or estimate["high"] is None:
-        return "nothing can be said about its certainty"
+        return "there is no interval for it"
     inside = estimate["low"] <= 0 <= estimate["high"]
     return "0 is within the interval" if inside else "0 is outside the interval"
 

@@ -176,7 +176,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
 
     def caveats(self, settings: Any) -> Iterator[str]:
         """Yield a sentence about the writer's knowledge."""
-        yield "One prompt plays all roles: whoever wrote a turn knew what only the other roles see."
+        yield "One prompt plays all roles, so the writer of a turn knew what only the other roles see."
 
     def simulated(self, request: Simulation) -> str | None:
         """Return a conversation that follows the prompt."""

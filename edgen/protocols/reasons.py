@@ -31,13 +31,13 @@ class DeclaredReason(msgspec.Struct, frozen=True, kw_only=True):
 _OWN = (
     DeclaredReason(
         code=RejectionReason.EMPTY,
-        says="the answer has nothing but white space",
+        says="the answer has only white space",
         advice="The model says nothing: give it room with `max_tokens`, and look at its chat template.",
     ),
     DeclaredReason(
         code=RejectionReason.REFUSED,
         says="the model declined, or the service blocked the answer",
-        advice="The model or its service declines: word the template otherwise, or take another model.",
+        advice="The model or its service declines: reword the template, or take another model.",
     ),
     DeclaredReason(
         code=RejectionReason.TRUNCATED,
@@ -72,16 +72,16 @@ _OWN = (
     ),
     DeclaredReason(
         code=RejectionReason.PLACEHOLDER,
-        says="the answer has dots, or a word in place of a text",
+        says="the answer has dots or a placeholder instead of a text",
         advice="The model copies the form of its answer: send it as a schema (`forms: schema`), or take a "
         "larger model.",
-        personal="it has dots, or a word in place of a text",
+        personal="it has dots or a placeholder instead of a text",
     ),
     DeclaredReason(
         code=RejectionReason.ECHO,
         says="the answer repeats its prompt, or the previous turn word for word",
-        advice="The model copies its prompt: word the template otherwise, or take a larger model.",
-        personal="it repeats words that were there before it",
+        advice="The model copies its prompt: reword the template, or take a larger model.",
+        personal="it repeats the words before it",
     ),
     DeclaredReason(
         code=RejectionReason.NO_BRANCH, says="the conversation ends before the turn at which it branches"

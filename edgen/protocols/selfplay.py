@@ -109,8 +109,8 @@ class SelfplayProtocol(
     )
     probability_setting = "selfplay: {closing: {role}}"
     about_leaks = (
-        "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: "
-        "look for any leak, which is a guess or a prompt that says too much."
+        "Where each side has a prompt of its own (selfplay), it does not see the other's description: look "
+        "for any leak, which is a guess or a prompt that says too much."
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
@@ -259,8 +259,8 @@ class SelfplayProtocol(
     def caveats(self, settings: Selfplay) -> Iterator[str]:
         """Yield a sentence about the agents' knowledge."""
         yield (
-            "An agent plays each role and is told only what that role sees. What agents give away of it by "
-            "themselves is in the text."
+            "An agent plays each role and sees only what that role sees. The text contains whatever agents "
+            "give away of it."
         )
 
     def simulated(self, request: Simulation) -> str | None:

@@ -35,7 +35,7 @@ Get = Callable[[Values], Values | None]
 
 def describe_pairs(pairs: PairsReport) -> str:
     """Return the number of pairs and of labelled pairs, in words."""
-    simulated = " A simulator had a part in them." if pairs.simulated else ""
+    simulated = " A simulator took part in making them." if pairs.simulated else ""
     return (
         f"{number(pairs.labelled)} of {quantity(pairs.count, 'pair')} of "
         f"{quantity(pairs.bias['scenarios'], 'scenario')} "
@@ -48,8 +48,7 @@ def render_blocks(pairs: PairsReport) -> Iterator[Block]:
     yield _draw_outcomes(pairs)
     yield from draw_histograms(
         "pairs-margins", "How clear the labels are", [HistogramBars("margin", pairs.margins)], _MARGINS,
-        "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many "
-        "near 0.",
+        "A margin of 1: the source has no doubt. Near 0: the other side could have won. Look for many near 0.",
     )  # fmt: skip
     judges = pairs.bias["judges"]
     yield from draw_intervals(
@@ -59,9 +58,9 @@ def render_blocks(pairs: PairsReport) -> Iterator[Block]:
     )  # fmt: skip
     yield from draw_intervals(
         "pairs-bias", "What else sways the judge?", list(_list_estimates(_BIASES, judges)),
-        "Wins of the side that is shown first, and of the longer one; 50% (dashed) is a judge that ignores "
-        "it. Look for an "
-        "interval that leaves 50% out. Longer may also be better: by itself its share proves no bias.",
+        "Wins of the side that is shown first, and of the longer side; a judge that ignores order or length "
+        "has 50% (dashed). Look for an interval that excludes 50%. A longer text may also be better: the "
+        "share alone does not prove a bias.",
         reference=0.5,
     )  # fmt: skip
     directed = pairs.bias["judge_directed"]
@@ -69,7 +68,7 @@ def render_blocks(pairs: PairsReport) -> Iterator[Block]:
         said = "; ".join(f"“{text}”" for text in directed["found"])
         yield f"{quantity(directed['n'], 'pair')} have a text that speaks to a judge: {said}."
     if not judges:
-        yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
+        yield "No judge has been asked about these pairs, so position and length bias are unknown."
     for matrix in pairs.bias.get("policies", ()):
         yield from render_policies(matrix)
     if pairs.rests:
@@ -115,7 +114,7 @@ def _draw_outcomes(pairs: PairsReport) -> Picture:
     )
     return Picture(
         name="pairs-outcomes",
-        title="What became of the pairs",
+        title="Outcome of the pairs",
         chart=Stacks(
             [
                 Stack(

@@ -38,7 +38,7 @@ def draw_outcomes(arms: Sequence[ArmReport]) -> Picture:
     said = "; ".join(f"{arm.name}: {describe_equation(arm)}" for arm in arms)
     return Picture(
         name="outcomes",
-        title="What became of everything planned",
+        title="Outcome of all planned conversations",
         chart=Stacks(rows),
         caption=f"{_describe_equations(arms)} Look for anything that is not accepted."
         + (" Pending conversations may still come." if any(arm.outcomes["pending"] for arm in arms) else ""),
@@ -81,12 +81,12 @@ def draw_rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         for arm, reason in found[:_MOST_BARS]
     ]
     cells = ((reason.reason, reason.status, arm.name, number(reason.count)) for arm, reason in found)
-    title = "Why it was not accepted"
+    title = "Why conversations were not accepted"
     yield Picture(
         name="reasons",
         title=title,
         chart=Bars(rows),
-        caption="The whole track is what was planned. Look for one reason that stands out: a model that "
+        caption="The full width is the planned number. Look for one reason that stands out: a model that "
         "refuses, a template that asks for too much, a token limit that cuts off."
         + (f" The {_MOST_BARS} most frequent of {len(found)}." if len(found) > _MOST_BARS else ""),
         alternative=describe_rows("Bars", title, rows),

@@ -23,7 +23,7 @@ _MEASURED = {
         "Length, balance and form",
         "How long the conversations are, how the talk is divided, and what had to be repaired.",
     ),
-    "language": ("Variety of language", "Whether the conversations say the same things over and over."),
+    "language": ("Variety of language", "How often the conversations repeat the same words."),
     "understanding": (
         "The stated probability",
         "The probability that each conversation states.",
@@ -34,10 +34,7 @@ _MEASURED = {
     ),
     "labels": (
         "Labels",
-        (
-            "What annotators say about turns and conversations, which label follows which, and how far they "
-            "agree."
-        ),
+        "Labels of turns and conversations by annotators, transitions between labels, and agreement.",
     ),
     "task": (
         "How the task went",
@@ -51,7 +48,7 @@ _MEASURED = {
         "Coverage of the space",
         "Which cells of the space have conversations, and which values lost some on the way.",
     ),
-    "more": ("Further measures", "What installed packages measure."),
+    "more": ("Further measures", "Measures of installed packages."),
 }
 
 
@@ -131,18 +128,18 @@ def list_sections(report: Report) -> Iterator[Section]:
         yield Section(
             name="conversations",
             title=f"{quantity(len(report.chosen), 'conversation')} to read",
-            lead="Most were chosen to show the range, so they are not a random sample. Each says why it is "
-            "here.",
+            lead="Most were chosen to show the range, so they are not a random sample. Each states why it "
+            "was chosen.",
         )
     if any(arm.reasons for arm in arms):
         yield Section(
             name="refused",
-            title="What was not accepted",
+            title="Rejected and failed conversations",
             lead="Every reason, with the first examples as the model wrote them.",
         )
     yield Section(
         name="again",
-        title="Make it again",
+        title="Reproduce this run",
         lead="The same job gives the same scenarios. A model may answer differently; stored answers never "
         "change.",
     )

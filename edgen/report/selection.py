@@ -60,11 +60,11 @@ _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
     ),
     (
         lambda f: f.probability if f.different else None,
-        lambda f: f"{f.different}, and yet the probability is {number(f.probability)}",
+        lambda f: f"{f.different}, but the probability is {number(f.probability)}",
     ),
     (
         lambda f: len(f.repairs) or None,
-        lambda f: f"most repaired while it was read: {join_list(map(readable_name, f.repairs))}",
+        lambda f: f"most repairs by the reader: {join_list(map(readable_name, f.repairs))}",
     ),
     (
         lambda f: f.share,

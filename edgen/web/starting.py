@@ -113,10 +113,10 @@ class RunStarter:
         command += [] if count is None else [f"conversations={count}"]
         with self._lock:
             if any(one.is_at_work and one.folder.resolve() == folder.resolve() for one in self._started):
-                raise UsageError(f"{folder}: this run was started here, and is at work.")
+                raise UsageError(f"{folder}: this run was started here and is running.")
             if sum(one.is_at_work for one in self._started) >= _MOST_STARTED:
                 raise UsageError(
-                    f"{_MOST_STARTED} runs that were started here are at work; wait for one, or stop one."
+                    f"{_MOST_STARTED} runs that were started here are running; wait for one, or stop one."
                 )
             number = self._started[-1].number + 1 if self._started else 1
             self._started = [one for one in self._started if one.is_at_work or not one.ok][-100:]

@@ -127,7 +127,7 @@ def test_agreement_of_identical_requests_is_not_available(
     assert one.copies >= 3
     figures = told["figures"]
     assert figures["identical"] == [["annotator", "annotator-2", "annotator-3"]]
-    assert "they send identical requests" in figures["not_available"]
+    assert "these annotators send identical requests" in figures["not_available"]
     agreement = figures["agreement"]
     assert (agreement["alpha"], agreement["fleiss"], agreement["between"]) == (None, None, [])
     shown = annotate(command, run, backend(url, kind, **more)).out
@@ -136,7 +136,7 @@ def test_agreement_of_identical_requests_is_not_available(
     stats = json.loads(command("stats", run, "--only", "labels", "--json").out)
     assert stats["labels"]["teacher_moves"]["not_available"] == figures["not_available"]
     assert command("report", run).code == 0
-    assert "they send identical requests" in (run / "report.html").read_text()
+    assert "these annotators send identical requests" in (run / "report.html").read_text()
 
 
 def test_one_more_model_is_compared_with_one_of_the_copies(
@@ -228,4 +228,4 @@ def test_an_old_annotator_goes_on_without_seeds(
     one.bodies.clear()
     told = facts(annotate(command, run, backend(url), "--json"))
     assert all("seed" not in body for body in one.bodies)
-    assert "they send identical requests" in told["figures"]["not_available"]
+    assert "these annotators send identical requests" in told["figures"]["not_available"]

@@ -112,8 +112,8 @@ class TestDataSets:
         for said in (
             "no scenario shared: independent samples", "real.json: 60 conversations, read as Education Dialogue",
             "not paired: p by a permutation test of the studentised difference, intervals by the bootstrap",
-            "a data set does not tell how it was made", "does not tell which", "is no proof of likeness",
-            "may have read real.json in training", "a simulator had a part in run.json",
+            "a data set does not record how it was made", "the comparison cannot separate these", "arms are not proven alike",
+            "may have read real.json in training", "a simulator took part in run.json",
         ):  # fmt: skip
             assert said in words, said
 
@@ -206,7 +206,7 @@ class TestMemory:
         wide, narrow = (metric(found, "teacher_words").differences[0] for found in (grouped, whole))
         assert 0.6 < (wide.high - wide.low) / (narrow.high - narrow.low) < 1.6
         assert grouped.arms[0].data.groups == 40  # type: ignore[union-attr]
-        assert any("into 40 groups at random" in caveat for caveat in grouped.caveats)
+        assert any("assigned to 40 groups at random" in caveat for caveat in grouped.caveats)
 
     def test_the_conversations_that_are_kept_are_any(self) -> None:
         kept = data_arms._KeptConversations("seed")
@@ -284,7 +284,7 @@ class TestMistakes:
         assert data.unread == {"background_info without its five texts": 1, "no object": 1}  # type: ignore[union-attr]
         words = " ".join(found.caveats)
         assert (
-            "real.json: left out, since they cannot be read: 1 × background_info without its five texts"
+            "real.json: records that cannot be read are left out: 1 × background_info without its five texts"
             in words
         )
-        assert "1 record has the id of an earlier one" in words
+        assert "1 record has the id of an earlier record" in words

@@ -110,7 +110,7 @@ class TestTurnsLeft:
             given = ("export", run, "--to", format_, "-o", tmp_path / str(number), "--min-turns-left", "6")
             assert facts(command(*given, "--json"))["left_out"]["turns_left"] == near
         card = (tmp_path / "0" / "README.md").read_text()
-        assert f"| turns_left | {near} | fewer turns follow" in card
+        assert f"| turns_left | {near} | after the two conversations part, fewer turns" in card
 
     def test_what_is_wrong_is_said(self, command: Command, run: Path, tmp_path: Path) -> None:
         assert command("pairs", run, "--by", "oracle", "--min-turns-left", "-1").code == 2

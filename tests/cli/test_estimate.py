@@ -129,10 +129,10 @@ def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) ->
     few = " ".join(command("estimate", path, "-n", "1", "--runs", runs).out.split())
     assert "grows: 1 conversation, 0 still to make" in few
     assert (
-        f"1 conversation of these is there; the run has used {after['calls'] + before['calls']:,.0f} calls"
+        f"1 conversation of these exists; the run has used {after['calls'] + before['calls']:,.0f} calls"
         in few
     )
-    assert " in all" in few
+    assert " in total" in few
     done = estimated(command, path, "-n", "100", "--runs", runs)
     assert done["to_make"] == 0
     assert all(one["high"] == 0 for one in intervals(done).values())
@@ -145,7 +145,7 @@ def test_a_run_of_another_form_is_no_part_of_it(command: Command, tmp_path: Path
     assert facts["already"]["other_form"]
     assert (facts["already"]["conversations"], facts["to_make"]) == (0, 30)
     said = command("estimate", path, "--runs", runs, "--set", "seed=99").out
-    assert "made by another form of this job" in " ".join(said.split())
+    assert "made by another version of this job" in " ".join(said.split())
 
 
 def test_a_run_that_was_stopped(command: Command, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> Non
     assert "each as long as max_tokens allows;" in said
     assert "tried up to 5 times" in said
     text = " ".join(command("estimate", path, "--runs", tmp_path, *cap).out.split())
-    assert "covers the maximum of all of it, if no call is lost" in text
+    assert "covers the maximum of everything, if no call is lost" in text
     assert said in text
 
 
@@ -264,7 +264,7 @@ def test_by_batch_a_tight_cap_takes_rounds(command: Command, tmp_path: Path) -> 
     )
     for via in ("online", "batch"):
         text = " ".join(command("estimate", path, "--runs", tmp_path, "--via", via).out.split())
-        assert ("so it may take several rounds" in text) is (via == "batch")
+        assert ("so several rounds may be needed" in text) is (via == "batch")
 
 
 async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
@@ -287,9 +287,7 @@ async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
     assert after["cost_usd"]["expected"] < 0.1 * before["cost_usd"]["expected"]
     most = after["already"]["out"]["cost_usd"]
     assert 0 < most <= before["cost_usd"]["at_most"]
-    assert (
-        f"24 requests are at the provider, for {format_dollars(most)} at most, and not counted above" in text
-    )
+    assert f"24 requests are at the provider, for {format_dollars(most)} at most, and counted only" in text
     (was,), (now,) = before["budget"], after["budget"]
     assert now["charged"] == pytest.approx(now["out"])
     assert now["out"] == pytest.approx(most, abs=1e-6)
@@ -337,7 +335,7 @@ def test_other_models_and_simulators_are_told_apart(command: Command, tmp_path: 
     other = {"default": PRICED | {"model": "another"}}
     facts = estimated(command, job(tmp_path, "other", backends=other), "--runs", tmp_path / "runs")
     assert (
-        "another model answered there (edgen-simulator): assumed within a factor of 2"
+        "another model answered in those runs (edgen-simulator): assumed within a factor of 2"
         in facts["basis"]["said"]
     )
     assert facts["calls"]["high"] >= 2 * facts["calls"]["expected"] * 0.99
@@ -373,7 +371,7 @@ def test_it_writes_nothing_and_needs_no_key(
     assert ended.code == 0
     assert sorted(tmp_path.rglob("*")) == before
     assert "https://ai.google.dev/gemini-api/docs/pricing; 2025-10-31" in " ".join(ended.out.split())
-    assert "may think before it answers" in ended.out
+    assert "may charge for reasoning before the answer" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100
 
 
@@ -437,7 +435,7 @@ class TestGates:
         assert used["calls"] == pytest.approx(found["calls"]["expected"], rel=0.2)
         assert all(held(told, used).values()), (used, found)
         said = [sentence for sentence in told["basis"]["said"] if sentence.startswith("gates: ")]
-        assert "conversations there pass them; each is tried 2 times at most" in said[0]
+        assert "conversations in those runs pass them; each is tried 2 times at most" in said[0]
 
     def test_runs_with_the_same_gates_tell_by_themselves(self, command: Command, tmp_path: Path) -> None:
         kind: dict[str, Any] = {"gates": self.GATES, "asks": 2, "top_up": True}

@@ -102,7 +102,7 @@ class TestAPiece:
             assert ended.code == 0, ended.err
         card = (tmp_path / "hf" / "README.md").read_text()
         assert "edgen generate RUN/job.yaml -o AGAIN --range 2900:2960" in card
-        assert "a piece of its job: scenarios 2900 to 2959, of 3000" in card
+        assert "a part of its job: scenarios 2900 to 2959, of 3000" in card
         assert "2,900 to 2,959 of 3,000, drawn with seed 5" in (run / "report.html").read_text()
 
     def test_is_compared(self, command: Command, tmp_path: Path) -> None:

@@ -258,4 +258,4 @@ def test_labels_stand_beside_what_they_are_of(tmp_path: Path, command: Command) 
     first.write_bytes(b"{}\n")
     ended = command("show", run, "3")
     assert ended.code == 0
-    assert "Its labels cannot be told" in ended.err
+    assert "Its labels cannot be read" in ended.err

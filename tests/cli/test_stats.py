@@ -33,7 +33,7 @@ def test_for_people(command: Command, run: Path) -> None:
     others = {one.name for one in list_measures() if one.section in ("task", "labels")}
     assert {name for name in NAMES if name in lines} == {*NAMES} - {"calibration"} - others
     assert all(len(line) <= 80 for line in lines), max(lines, key=len)
-    assert "A simulator wrote this" in ended.out
+    assert "A simulator wrote all or part of this data" in ended.out
 
 
 def test_for_programs(command: Command, run: Path) -> None:

@@ -115,7 +115,7 @@ def test_several_paths_are_one_data_set(command: Command, tmp_path: Path) -> Non
     # a file has no plan, so it has no survivors of one
     assert (quality.values["coverage"].planned, quality.values["coverage"].accepted) == (30, 30)
     assert quality.values["coverage"].cells is not None
-    assert "more.json: no plan is known of files, so coverage is that of quickstart alone." in quality.notes
+    assert "more.json: files have no known plan, so coverage is that of quickstart alone." in quality.notes
     indices = [sample.scenario.index for sample in together.samples()]
     assert len(set(indices)) == 31
 

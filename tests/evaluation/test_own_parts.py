@@ -33,7 +33,7 @@ OWN_LINES = {
 }
 OWN_PICTURES = {
     "calibration": "reliability curves",
-    "coverage": "heat maps of the space, and what became of each value",
+    "coverage": "heat maps of the space, and the outcome of each value",
     "diversity": "the growth of the vocabulary with Heaps' law",
     "labels": "matrices of labels and annotators",
     "states": "the machine, with the transitions that were taken",

@@ -171,7 +171,7 @@ class TestOtherWeights:
         assert ended.code == 0
         assert "run, no scenario shared: independent samples" in ended.out
         assert "weighed against plain (not paired: p by a permutation test" in ended.out
-        assert "that of the mix of scenarios as well" in ended.out.replace("\n  ", " ")
+        assert "the difference in the mix of scenarios" in ended.out.replace("\n  ", " ")
         assert "the same in all arms" in ended.out, "templates are shown with one scenario"
 
     def test_whoever_reads_the_arms_together_is_told(self, command: Command, tmp_path: Path) -> None:

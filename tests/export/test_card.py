@@ -134,7 +134,7 @@ class TestCard:
 
     def test_mtpo_says_what_is_in_it(self, tmp_path: Path) -> None:
         text = self._text(tmp_path, "mtpo")
-        assert "(contradicted) is no label elsewhere; it is here with its own p" in text
+        assert "(contradicted) gives no label in other formats; here it has its own p" in text
         assert "Pairs below the margin or beyond the number" in text
 
     def test_kto_says_how_many_are_good_and_what_balances_them(self, tmp_path: Path) -> None:

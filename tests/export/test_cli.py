@@ -134,7 +134,7 @@ def test_a_person_reads_counts_and_reasons(paired: Path, tmp_path: Path, command
     ended = command("export", paired, "--to", "trl-prompts", "-o", tmp_path / "out")
     assert ended.code == 0
     assert f"{tmp_path / 'out'} is ready" in ended.out
-    assert "repeated: the same row is there already" in ended.out
+    assert "repeated: the same row is in the data already" in ended.out
     assert "README.md" in ended.out
 
 
@@ -219,7 +219,7 @@ def test_the_card_lists_every_template_of_an_arm_and_says_what_it_knew(
     assert f"- arms.plain.template_sha256: `{plain}`" in text
     assert "- Arm plain: One prompt plays all roles" in text
     assert "- Arm agents: An agent plays each role" in text
-    assert "not at its end" not in text
+    assert "was not finished" not in text
 
 
 def test_an_export_of_an_unfinished_run_says_so(tmp_path: Path, command: Command) -> None:
@@ -235,8 +235,8 @@ def test_an_export_of_an_unfinished_run_says_so(tmp_path: Path, command: Command
     assert json.loads(ended.out)["left_out"] == {}
     text = (tmp_path / "out" / "README.md").read_text()
     for sentence in (
-        "The run was not at its end: 3 of 12 planned conversations of plain were pending.",
-        "The run was not at its end: its arm late was not begun, and nothing of it is here.",
+        "The run was not finished: 3 of 12 planned conversations of plain were pending.",
+        "The run was not finished: its arm late had not started, and none of it is included.",
     ):
         assert sentence in ended.err
         assert f"**{sentence}**" in text.partition("## Columns")[0]
@@ -322,7 +322,7 @@ def test_a_table_holds_no_formulas_unless_asked_for(tmp_path: Path, command: Com
     assert changed == json.loads(safe.out)["disarmed"] > 0
     assert json.loads(raw.out)["disarmed"] == 0
     assert f"{changed:,} cells that a spreadsheet would take" in safe.err
-    assert f"nobody said: {changed:,} of them" in (tmp_path / "safe" / "README.md").read_text()
+    assert f"with an added apostrophe: {changed:,} of them" in (tmp_path / "safe" / "README.md").read_text()
     assert "spreadsheet" not in raw.err
     assert "Texts are kept exactly." in (tmp_path / "raw" / "README.md").read_text()
 

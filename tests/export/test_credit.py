@@ -45,13 +45,13 @@ def card(folder: Path, name: str, pair: ComparedPair) -> str:
 def test_a_card_says_that_labels_rest_on_rollouts_and_how_many(by: str, tmp_path: Path) -> None:
     text = card(tmp_path / "turn", "trl-dpo", rested(by))
     assert (
-        "the conversation was played on 4 times, and the mean over what came of it counts. A row holds"
+        "the conversation was continued 4 times, and the mean over the continuations counts. A row holds"
         in text
     )
     assert "rollouts=4`: 1" in text
     assert "were given to whole" not in text
     text = card(tmp_path / "whole", "trl-conversation", rested(by))
-    assert "nothing about the turns after it, which stand here too" in text
+    assert "nothing about the later turns, which the row holds too" in text
 
 
 @pytest.mark.parametrize("by", ["oracle", "probability"])

@@ -346,7 +346,7 @@ class TestCards:
 
         write("hf", Armed(RUN.taught), tmp_path / "out")
         text = (tmp_path / "out" / "README.md").read_text()
-        assert "- arms.plain.changes: `the job as it is`" in text
+        assert "- arms.plain.changes: `the job unchanged`" in text
         assert "- arms.plain.template_sha256: `abc`" in text
         assert "- arms.plain.space: `ours`" in text
         assert "- arms.new.changes: `prompt=mine, default.temperature=0.2`" in text

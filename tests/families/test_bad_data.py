@@ -207,7 +207,7 @@ def test_repeated_ids_are_remarked_on_by_what_measures(layout: Layout, tmp_path:
         return
     assert said is not None
     assert said.startswith(
-        "1 record has the id of an earlier one, and it counts as it stands; the first is record 59"
+        "1 record has the id of an earlier record, and it is still counted; the first is record 59"
     )
     twice = told(layout.file(lines), layout.file(lines[3:9]))
     # Names of records must be unique within a file only.

@@ -192,7 +192,7 @@ def test_without_another_source_there_is_no_adjusted_slope() -> None:
     (line,) = (line for line in render(half) if line.startswith("    adjusted"))
     assert "(" in line
     assert line.endswith("30 pairs")
-    assert "equal probability: what" in " ".join(" ".join(render(half)).split())
+    assert "equal probability: the effect of length" in " ".join(" ".join(render(half)).split())
     assert "equal probability of understanding" in " ".join(
         " ".join(render(half, "of understanding")).split()
     )

@@ -116,7 +116,7 @@ def test_reasons_are_counted_and_worded() -> None:
     assert (found["pairs"], found["known"], found["gaps"]) == (3, 0, {"not_told": 3})
     assert found["against"] == []
     text = "\n".join(render(make_bias_report(rows)))
-    assert "3 not_told: the service told no log probabilities" in text
+    assert "3 not_told: the service returned no log probabilities" in text
     assert "As a forecast of" not in text
 
 

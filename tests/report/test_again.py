@@ -41,7 +41,7 @@ def test_the_page_alone_is_enough(
     run = reported(kind)
     page = (run / "report.html").read_text()
     commands, files = instructions(page)
-    assert f"save {', '.join([*files][:-1])} and {[*files][-1]}, which are below" in page
+    assert f"save {', '.join([*files][:-1])} and {[*files][-1]} from below, under these names" in page
     empty = tmp_path / "empty"
     for name, text in files.items():
         (empty / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,5 +69,5 @@ def test_what_the_page_cannot_carry_is_not_promised(tmp_path: Path) -> None:
     commands, files = instructions(page)
     assert commands == ["edgen generate RUN/job.yaml -o again"]
     assert [*files] == ["job.yaml"]
-    assert "Its folder is needed" in page
+    assert "You need the run's folder" in page
     assert "space, sha256" in page

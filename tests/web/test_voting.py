@@ -164,7 +164,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
         slug = served.site.runs()["rated"].removeprefix("/run/")
         figures = unescape(served.site.get(f"/people/{slug}").text)
         assert "Krippendorff" in figures
-        assert "Prefers what is first" in figures
+        assert "Prefers the first side" in figures
         assert "100%" in figures
     sides = {one.shown["first"] for name in shown for one in _answers(run, name)}
     assert sides == {"a", "b"}

@@ -82,9 +82,11 @@ class _ArmCount:
         if self._simulated:
             notes.append("The judge is the simulator: it answers by the keywords, with planted errors.")
         if self._unread:
-            notes.append(f"{self._unread} of its answers were unreadable, and decide no question.")
+            notes.append(f"{self._unread} of its answers were unreadable and decide no question.")
         if self._unanswered:
-            notes.append(f"Left out, without an answer: {self._unanswered}. A second start asks again.")
+            notes.append(
+                f"Left out, without an answer: {self._unanswered}. Run the command again to retry these."
+            )
         return self._verdicts.compute_shares(model, " ".join(notes), self._compute_agreement())
 
     def _compute_agreement(self) -> dict[str, float | None]:

@@ -94,8 +94,8 @@ class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
     probability_clause = "that the student understood"
     probability_of = "of understanding"
     probability_caveat = (
-        "The probability that the student understood is what the model wrote down. Nobody measured whether it "
-        "is right, and no student learnt anything."
+        "The probability that the student understood is the model's own statement. Nobody measured whether "
+        "it is right, and no student learnt anything."
     )
     setting = "classrooms"
     group_words = ("topic", "persona")

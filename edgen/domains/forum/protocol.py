@@ -75,9 +75,7 @@ class ForumProtocol(
         "asker",
         "one asks in a forum, several answer",
     )
-    about_leaks = (
-        "Everybody in a forum is told what its own role sees; what it read in the thread is no leak."
-    )
+    about_leaks = "Every member of a forum sees only what its own role sees; repeating the thread is no leak."
     reasons = (
         DeclaredReason(
             code=NOT_OFFERED,
@@ -230,12 +228,12 @@ class ForumProtocol(
             else "chance, by weights, chose"
         )
         yield (
-            f"Who posts next in a thread {who}. Everybody was told what its own role sees; some of what is "
-            "answered may be wrong by intent."
+            f"In a thread, {who} the next member to post. Every member saw only what its own role sees; some "
+            "answers may be wrong by intent."
         )
         yield (
             "Times, user ids and affiliations are made up. Votes and accepted answers are the models' own, "
-            "and say nothing of what is right."
+            "and do not show what is right."
         )
 
     def simulated(self, request: Simulation) -> str | None:

@@ -75,8 +75,8 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
         {"machine": ("machines", "incident_response")},
     )
     about_leaks = (
-        "The partner is told what its role may know of scenario and world; what it was told in the "
-        "conversation is no leak."
+        "The partner sees what its role may know of scenario and world; repeating the conversation is no "
+        "leak."
     )
     reasons = (
         DeclaredReason(
@@ -223,9 +223,9 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
             "likeliest": "the most probable one was taken",
         }[settings.chooser]
         words = "; a model reworded them" if settings.paraphrase else ""
-        yield f"What the guided role says was offered by a state machine; {who}{words}."
+        yield f"A state machine offered the guided role's utterances; {who}{words}."
         yield (
-            "Times are those of a simulated clock, by words. They say nothing of how long people or models "
+            "Times are those of a simulated clock, by words. They do not show how long people or models "
             "took. Ratings of questionnaires are the models' own."
         )
 

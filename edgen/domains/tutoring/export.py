@@ -198,7 +198,7 @@ FORMAT = CimaFormat(
     card=FormatCard(
         reasons={
             "actions": "an utterance takes actions that this format cannot express",
-            "long_context": "more was said before than this format holds",
+            "long_context": "more turns come before than this format holds",
             "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be "
             "read back",
         },
@@ -224,9 +224,9 @@ FORMAT = CimaFormat(
         tags=("tutoring", "conversational"),
     ),
     tables={
-        "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: "
+        "past_convo": "the turns about the exercise, the tutor's first, the student's last; of shapes: "
         "pastConvo, one text",
-        "tutorResponses": "the tutors' responses, the one that went on first",
+        "tutorResponses": "the tutors' responses, first the one that the conversation continued with",
         "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as "
         "texts",
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',

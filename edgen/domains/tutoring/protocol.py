@@ -92,7 +92,7 @@ class TutoringProtocol(
         "tutor",
         "exercises with right answers, three tutors a turn",
     )
-    about_leaks = "The student is not told the answer: a leak is a tutor's, who told it."
+    about_leaks = "The student does not see the answer: a leak comes from a tutor who gave it away."
 
     def problems(self, job: Job) -> Iterator[Problem]:
         """Yield the problems of the settings: a prompt for the whole conversation, tutors without a backend,
@@ -285,8 +285,7 @@ class TutoringProtocol(
         """Yield sentences about the responses: their number, choice and actions."""
         count = len(settings.tutor_backends)
         yield (
-            f"Each turn of the student has {count} responses of the tutor, made without knowledge of each "
-            "other."
+            f"Each turn of the student has {count} responses of the tutor, made independently of each other."
         )
         if settings.choose == "pool":
             yield (

@@ -18,9 +18,9 @@ class ExerciseScenes(Scenes):
     """The scenes of a session: each exercise from its question on is a scene."""
 
     note = (
-        "A prompt holds what was said of the exercise at hand, not of those before it; its first message "
-        "ends with what the "
-        "trained side knows of the exercise. The columns of concepts are those of that exercise."
+        "A prompt holds the turns about the current exercise, not about earlier ones; its first message ends "
+        "with what the trained side knows of the exercise. The columns of concepts are those of that "
+        "exercise."
     )
 
     def __init__(self, space: Space) -> None:

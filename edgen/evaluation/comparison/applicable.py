@@ -21,7 +21,7 @@ def applies(spec: MetricSpec, table: ArmSums) -> bool:
 def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     """Return the reason why a metric does not apply to a data set; None if it does."""
     if spec.group in _OF_RUNS:
-        return "a data set does not tell how it was made"
+        return "a data set does not record how it was made"
     if spec.about == "end":
         return None if table.arm.marks_ends else "its layout does not mark who ends a conversation"
     if spec.about == "probability":
@@ -29,7 +29,7 @@ def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     if (role := _find_silent_role(spec, table)) is not None:
         return f"no {role} speaks in it"
     if spec.group == "measures" and not table.find_total(spec.bottom):
-        return "it holds nothing that this measures"
+        return "the data contain nothing for this metric"
     return None
 
 
@@ -75,4 +75,4 @@ def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
 
 def _explain_lack(spec: MetricSpec, table: ArmSums) -> str:
     role = _find_silent_role(spec, table)
-    return f"no {role} speaks in it" if role is not None else "it holds nothing that this measures"
+    return f"no {role} speaks in it" if role is not None else "the data contain nothing for this metric"

@@ -33,16 +33,16 @@ def find_not_compared(
     nothing = [table.arm.label for table in tables if not table.find_total("accepted")]
     without = [label for label in labels if label not in blocks and label not in nothing]
     probability = (
-        (other, f"it is asked for in another way than in {first.label} (another protocol or closing)")
+        (other, f"the job asks for it differently than that of {first.label} (another protocol or closing)")
         if stated
-        else (labels, "no conversation has one")
+        else (labels, "no conversation has a probability")
     )
     if not stated and any(table.find_total("with_probability") for table in tables):
         probability = ([], "")
     found = (
         ("cost", unpriced, "the job had no price for every answer (backends.<role>.price)"),
         ("probability", *probability),
-        ("everything that is measured on accepted conversations", nothing, "none was accepted"),
+        ("all metrics of accepted conversations", nothing, "no conversation was accepted"),
         (
             "distinct-n, self-BLEU",
             without,
@@ -73,33 +73,30 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
     first = tables[0].arm
     for table in tables:
         if table.arm.pending:
-            pending = f"{table.arm.pending:,} planned conversations are not settled yet, and are left out."
+            pending = f"{table.arm.pending:,} planned conversations are not settled yet and are left out."
             yield f"{table.arm.label}: {pending}"
     same = [table.arm for table in tables if table.arm.draws == first.draws]
     if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
         each = ", ".join(f"{arm.label}: {_describe_number(arm)} x {arm.replicates}" for arm in same)
         yield (
-            f"The arms were not planned alike ({each}): differences are over the {shared:,} scenarios that "
-            "all of these "
-            "share, each arm's own values over all that it has (in blocks: over as many words as the others)."
+            f"The arms have different plans ({each}). Differences cover the {shared:,} scenarios that all of "
+            "these arms share. An arm's own values cover all its scenarios (in blocks: as many words as the "
+            "other arms have)."
         )
     for table in tables:
         if table.arm.draws != first.draws and (table.arm.data or first.data) is None:
             yield (
-                f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is "
-                "shared, so the two "
-                "are compared as independent samples, and a difference holds that of the mix of scenarios "
-                "as well."
+                f"{table.arm.label} draws its scenarios with other weights than {first.label} and shares "
+                "none with it. The two are compared as independent samples, so a difference includes the "
+                "difference in the mix of scenarios."
             )
     paired = [table for table in tables if table.arm.draws == first.draws]
     if len({round(table.find_total("accepted") / table.find_total("settled"), 6) for table in paired}) > 1:
         yield (
             "An arm's own values cover all its conversations (in blocks: as many words as the other arms "
-            "have). Differences "
-            "cover the scenarios that have a value in both arms: what is measured on conversations is "
-            "compared where both "
-            "were accepted. Where arms accept different conversations, that selection is part of the "
-            "difference."
+            "have). Differences cover the scenarios that have a value in both arms: metrics of conversations "
+            "compare the scenarios that both arms accepted. Where arms accept different conversations, that "
+            "selection is part of the difference."
         )
 
 
@@ -112,8 +109,8 @@ def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     simulated = [table.arm.label for table in tables if table.arm.simulated]
     if 0 < len(simulated) < len(tables):
         yield (
-            "Simulated and real answers stand side by side: a simulator had a part in "
-            f"{', '.join(simulated)}. Such a difference says nothing about models."
+            f"This compares simulated with real answers: a simulator took part in {', '.join(simulated)}. "
+            "Such a difference says nothing about models."
         )
     elif simulated:
         yield "All arms are simulated: differences are the simulator's, not a model's."
@@ -135,10 +132,9 @@ def _find_identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         (label, alike, both), *more = found
         others = join_list([f"{label} ({alike:,} of {both:,})" for label, alike, both in more])
         yield (
-            f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios "
-            "accepted in both"
-            f"{f'; so do {others}' if more else ''}: identical requests get identical answers from a "
-            "simulator, or from a model with a fixed seed, and no difference can show there."
+            f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios accepted "
+            f"in both{f'; so do {others}' if more else ''}: a simulator, or a model with a fixed seed, gives "
+            "identical answers to identical requests, so these scenarios cannot show a difference."
         )
 
 
@@ -150,8 +146,8 @@ def _list_cost_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
         )
     if branching := ", ".join(table.arm.label for table in tables if table.arm.branching):
         yield (
-            f"In {branching} conversations branch: the turns that they share are paid by the first of each "
-            "scenario."
+            f"Conversations branch in {branching}: the first conversation of each scenario pays for the "
+            "shared turns."
         )
 
 
@@ -159,8 +155,8 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
-            "A share of 0% or 100% has an interval without width. What did not occur in n independent "
-            "conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
+            "A share of 0% or 100% has an interval of zero width. An event that did not occur in n "
+            "independent conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
     if any(has_few(difference) for metric in metrics for difference in metric.differences):
         yield (
@@ -183,7 +179,7 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
     if 0 < most < FEWEST:
         yield (
             f"distinct-n and self-BLEU have no interval: {quantity(most, 'block')} of {BLOCK} conversations "
-            f"{'is' if most == 1 else 'are'} too few ({FEWEST} are the least)."
+            f"{'is' if most == 1 else 'are'} too few (at least {FEWEST} are needed)."
         )
     near = [metric.differences for metric in metrics if metric.name == "near_duplicates"]
     for difference in itertools.chain.from_iterable(near):

@@ -39,18 +39,15 @@ RESAMPLES = 9_999
 METHOD = (
     "A metric is a ratio of sums over scenarios. Intervals are 95% bootstrap intervals, the expanded "
     "percentiles of Hesterberg (2015), over {resamples} resamples of scenarios (of blocks, where blocks are "
-    "measured; of groups of scenarios that near-duplicates link, where these are counted); a paired "
-    "scenario is "
-    "drawn with what both arms made of it (Efron and Tibshirani 1993). p-values draw the sign of what each "
-    "scenario adds to the difference, linearised around the ratio of both arms together (Cochran 1977), "
-    "{flips} "
-    "times: exact where the arms could change places in every scenario and have the same denominators, "
-    "approximate where they have more conversations in one arm than in the other. For arms with other "
-    "scenarios, "
-    "data sets among them, they deal the scenarios anew to the two arms; the statistic is the difference "
-    "over its "
-    "standard error (Janssen 1997; Chung and Romano 2013). p_holm is adjusted for all differences of all "
-    "arms that are tested (Holm 1979); what is another one's mirror image is tested with it."
+    "measured; of groups of scenarios that near-duplicates link, where these are counted); a paired scenario "
+    "is drawn with its conversations from both arms (Efron and Tibshirani 1993). p-values draw the sign of "
+    "each scenario's contribution to the difference, linearised around the ratio of both arms together "
+    "(Cochran 1977), {flips} times: exact where the arms could change places in every scenario and have the "
+    "same denominators, approximate where they have more conversations in one arm than in the other. For "
+    "arms with other scenarios, data sets among them, they reassign the scenarios to the two arms at random; "
+    "the statistic is the difference over its standard error (Janssen 1997; Chung and Romano 2013). p_holm "
+    "is adjusted for all differences of all arms that are tested (Holm 1979); a metric that mirrors another "
+    "one is tested with it."
 )
 
 

@@ -22,37 +22,37 @@ def list_data_set_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     names = join_list(facts)
     yield (
         f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are "
-        "compared as "
-        "independent samples: a difference is one of topics, instructions, people and time of collection as "
-        "well as of who wrote, and does not tell which."
+        "compared as independent samples: a difference can come from the topics, instructions, people or "
+        "time of collection as well as from the authors, and the comparison cannot separate these."
     )
     yield (
-        "No proven difference is no proof of likeness: the interval tells how large a difference may still "
-        "be. What "
-        "is measured here is form and wording; whether something is right, helpful or natural is for judges "
-        "and readers."
+        "Without a significant difference, arms are not proven alike: the interval shows how large a "
+        "difference can still be. These metrics measure form and wording; judges and readers decide whether a text is "
+        "right, helpful or natural."
     )
     if any(arm.data is None for arm in arms):
-        yield f"A model may have read {names} in training; edgen cannot tell. Likeness may then be memory."
+        yield (
+            f"A model may have read {names} in training, and edgen cannot detect that. Similarity may then be "
+            "memorisation."
+        )
 
 
 def _describe_data_set(label: str, facts: DataFacts) -> Iterator[str]:
     if facts.clusters < facts.records:
         why = f" {facts.depends}" if facts.depends else " share a scenario"
         yield (
-            f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: "
-            f"those of one cluster{why}. Intervals and tests are over clusters."
+            f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: the "
+            f"{facts.unit}s of one cluster{why}. Intervals and tests use clusters."
         )
     if facts.groups < facts.clusters:
         yield (
-            f"{label}: its {quantity(facts.clusters, 'cluster')} are put into "
-            f"{quantity(facts.groups, 'group')} at "
-            "random, over which intervals and tests are (Wolter 2007); variety and near-duplicates are "
-            "those of one conversation of each group, drawn at random."
+            f"{label}: its {quantity(facts.clusters, 'cluster')} are assigned to "
+            f"{quantity(facts.groups, 'group')} at random, and intervals and tests use these groups (Wolter "
+            "2007). Variety and near-duplicates use one conversation of each group, drawn at random."
         )
     if facts.unread:
         reasons = ", ".join(f"{count:,} × {reason}" for reason, count in facts.unread.items())
-        yield f"{label}: left out, since they cannot be read: {reasons}."
+        yield f"{label}: records that cannot be read are left out: {reasons}."
     for note in facts.notes:
         yield f"{label}: {note}"
 

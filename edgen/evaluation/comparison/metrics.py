@@ -58,7 +58,7 @@ _OVER = {
     "compared": "accepted conversations",
     "blocks": "blocks",
 }
-_WORDS = "Words are cut as `edgen stats` cuts them."
+_WORDS = "Words are counted as in `edgen stats`."
 
 
 def list_metric_specs(tables: Sequence[ArmSums], faults: Faults) -> Iterator[MetricSpec]:
@@ -90,8 +90,8 @@ def _list_outcome_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 
 def _list_effort_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     definition = (
-        "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, "
-        "included."
+        "Answers in the ledger for each settled conversation: including repeated requests and the turns of "
+        "two agents."
     )
     yield MetricSpec("calls", "calls a conversation", "number", "calls", "settled", definition)
     definition = "Accepted conversations in which the reader fixed anything."
@@ -106,7 +106,8 @@ def _list_effort_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     )
     yield MetricSpec("tokens", "tokens per accepted", "number", "tokens", "accepted", definition, "settled")
     definition = (
-        "US dollars for all answers at the job's price, rejected ones included, for each accepted one."
+        "US dollars for all answers at the job's price, rejected ones included, for each accepted "
+        "conversation."
     )
     if any(table.priced for table in tables):
         yield MetricSpec(
@@ -123,7 +124,7 @@ def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     otherwise each role's."""
     roles = tuple(dict.fromkeys(role for table in tables for role in table.roles))
     leading = roles[:1] if {*roles} == {*ROLES} else roles
-    definition = "Turns of an accepted conversation, without an end marker that is a turn alone."
+    definition = "Turns of an accepted conversation, without an end marker on a turn of its own."
     yield MetricSpec("turns", "turns a conversation", "number", "turns", "accepted", definition)
     for role, name in ((role, role.lower()) for role in roles):
         yield MetricSpec(
@@ -137,7 +138,7 @@ def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         )  # fmt: skip
     if any(table.find_total("with_probability") for table in tables):
         yield from _list_probability_specs(tables[0].arm.probability_words)
-    definition = "Accepted conversations that somebody ends with the end marker."
+    definition = "Accepted conversations that a role ends with the end marker."
     yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition, about="end")
     for role, name in ((role, role.lower()) for role in leading):
         definition = f"Accepted conversations that the {name} ends with the end marker."
@@ -193,17 +194,17 @@ def _list_probability_specs(words: str) -> Iterator[MetricSpec]:
 
 
 _CUT = (
-    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
-    "that an arm "
-    "has in its place: all arms are measured on as many words, and on how conversations begin. The figures "
-    "depend on which arms are compared, and are not those of `edgen stats`."
+    f"Mean over blocks of {BLOCK} scenarios, with one conversation each. Each is cut to the length of the "
+    "shortest one that an arm has in its place, so all arms are measured on equally many words and on the "
+    "beginnings of conversations. The figures depend on which arms are compared and differ from those of "
+    "`edgen stats`."
 )
 _DIVERSITY = (
     MetricSpec(
         "near_duplicates", "near-duplicates", "share", "near_duplicates", "compared",
-        "Accepted conversations of which another one of the arm is nearly the same, as `edgen stats` finds "
-        "them (MinHash: Broder 1997); looked for among as many scenarios of each arm. Scenarios that they "
-        "link, in either of two arms that are compared, are one cluster.",
+        "Accepted conversations that nearly repeat another one of the arm, found as in `edgen stats` "
+        "(MinHash: Broder 1997) among equally many scenarios of each arm. Scenarios that near-duplicates "
+        "link in either of the two compared arms form one cluster.",
     ),
     *(
         MetricSpec(

@@ -145,7 +145,7 @@ def _render_differences(comparison: ComparisonResult, arm: ArmFacts, width: int)
             )
             yield from _render_metric(metric, found + tested)
             if _disagree(difference):
-                yield f"{'':6}{_explain_too_few(metric, difference)}: the interval is too short, go by p"
+                yield f"{'':6}{_explain_too_few(metric, difference)}: the interval is too short, rely on p"
 
 
 def _explain_too_few(metric: Metric, difference: Difference) -> str:

@@ -94,7 +94,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
     notes: dict[str, list[str]] = {}
     if runs and files:
         alone = ", ".join(part.name for part in runs)
-        notes[f"no plan is known of files, so coverage is that of {alone} alone."] = files
+        notes[f"files have no known plan, so coverage is that of {alone} alone."] = files
     for part in parts:
         for note in part.notes:
             notes.setdefault(note, []).append(part.name)

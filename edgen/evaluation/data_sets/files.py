@@ -107,8 +107,8 @@ class IdRepeats:
             return None
         one = self.count == 1
         return (
-            f"{quantity(self.count, 'record')} {'has' if one else 'have'} the id of an earlier one, and "
-            f"{'it counts as it stands' if one else 'all count as they stand'}; the first is {self.first}."
+            f"{quantity(self.count, 'record')} {'has' if one else 'have'} the id of an earlier record, and "
+            f"{'it is' if one else 'all are'} still counted; the first is {self.first}."
             + (f" Only the first {_MOST_IDS:,} ids were compared." if len(self._known) >= _MOST_IDS else "")
         )
 

@@ -165,7 +165,7 @@ def _with_labels(
                     labels = layers.of(one.scenario.index, one.id, one.turns) if one.turns else {}
                     labelled.append(msgspec.structs.replace(one, labels=labels))
     except InputError as problem:
-        return list(found), [f"Its labels cannot be told: {problem}"]
+        return list(found), [f"Its labels cannot be read: {problem}"]
     return labelled, []
 
 
@@ -182,7 +182,7 @@ def _find_pairs(
             try:
                 pairs = [pair for pair in read_pairs_of_scenario(place, scenario) if _list_ids(pair) & ids]
             except RunError as problem:
-                said.append(f"Its pairs cannot be told: {problem}")
+                said.append(f"Its pairs cannot be read: {problem}")
                 continue
             known = [(pair.id, pair.label) for pair in found]
             found += [pair for pair in pairs if (pair.id, pair.label) not in known]
@@ -192,7 +192,7 @@ def _find_pairs(
             with RunReader(rundir.path) as reader:
                 rollouts = {pair.id: played for pair in found if (played := find_rollouts(reader, pair))}
     except RunError as problem:
-        said.append(f"Its rollouts cannot be told: {problem}")
+        said.append(f"Its rollouts cannot be read: {problem}")
     return found, rollouts, said
 
 

@@ -112,7 +112,7 @@ def _list_notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterat
     if view.status.pending:
         yield (
             f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures "
-            "are of what is there, and the rest may change them."
+            "cover the settled conversations, and the pending ones may change them."
         )
     if view.status.pending > MOST_PENDING:
         yield (
@@ -121,7 +121,8 @@ def _list_notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterat
         )
     if view.simulated:
         yield (
-            "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
+            "A simulator wrote all or part of this data: it shows what the measures report, not how a model "
+            "writes."
         )
     if own is not rundir and rundir.pairs.exists():
         yield (

@@ -71,7 +71,8 @@ class BalanceMeasure(OwnCount, Measure[Balance]):
     panels = (
         Panel(
             "balance", "Share of the words, by role", ("by_role.words",),
-            "An equal share is an even talk. Look for conversations near the right edge: nobody else speaks.",
+            "Equal shares mean a balanced conversation. Look for conversations near the right edge: one role "
+            "says everything.",
             colour_keys=True,
         ),
     )  # fmt: skip

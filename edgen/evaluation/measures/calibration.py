@@ -27,7 +27,7 @@ def _draw_picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
         name=f"calibration-{place}",
         title=label_with_arm("Calibration", arm),
         chart=calibration_logprobs.draw_reliability([(found, "blue")]),
-        caption=f"On the dashed line, what is said with probability p holds in a share p. {said}.",
+        caption=f"On the dashed line, forecasts of probability p come true in a share p of the cases. {said}.",
         alternative=f"Reliability curve. {said}.",
         tables=(calibration_logprobs.tabulate_curve(found, "pairs"),),
     )
@@ -46,15 +46,15 @@ def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
 class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     name = "calibration"
     definition = (
-        "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
-        "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
-        "--report`. The same for a judge's preference by log probabilities, if it has any."
+        "Of pairs that the probabilities favour with p, the share that judges favour too: ten bins, expected "
+        "calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs --report`. The "
+        "same for a judge's preference by log probabilities, if it has any."
     )
     order = 12
     section = "understanding"
     nothing = (
-        "There are no judged pairs to compare the conversations' probabilities with; `edgen "
-        "pairs` has a run's conversations judged."
+        "There are no judged pairs to compare the conversations' probabilities with. `edgen pairs` asks a "
+        "judge about a run's conversations."
     )
 
     panels = (_draw_judges,)

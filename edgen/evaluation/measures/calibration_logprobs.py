@@ -45,7 +45,7 @@ def _tabulate_summary(arm: str, judge: Mapping[str, Any]) -> Table:
         ("the same side as the verdicts", _format_share(agreement)),
         ("ties that verdicts leave", f"{ties['verdicts']:,}"),
         ("ties that log probabilities leave", f"{ties['logprobs']:,}"),
-        ("probability of what is shown first", _format_share(told["first_slot"])),
+        ("probability of the side shown first", _format_share(told["first_slot"])),
     ]
     title = f"Soft preferences of {judge['model'] or judge['judge']}"
     return Table(("", ""), tuple(rows), title=label_with_arm(title, arm), style="plain")
@@ -63,10 +63,10 @@ def _draw_picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, pro
     )
     return Picture(
         name=name,
-        title=label_with_arm("How sure the judge is, and how sure it may be", arm),
+        title=label_with_arm("Calibration of the judge's preferences", arm),
         chart=draw_reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
-        caption="On the dashed line, what is said with probability p holds in a share p; a Brier score of "
-        f"0.25 is a coin's. {said}.",
+        caption="On the dashed line, forecasts of probability p come true in a share p of the cases; a "
+        f"Brier score of 0.25 is a coin's. {said}.",
         alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
         tables=(
             _tabulate_errors(held, shown),

@@ -62,7 +62,7 @@ def _draw_cells(found: Found) -> Iterator[Block]:
         ordered = sorted(
             _iterate_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value)
         )
-        title = label_with_arm("What became of each value", one.arm)
+        title = label_with_arm("Outcome of each value", one.arm)
         yield _tabulate_values(ordered[:_MOST_ROWS], title)
 
 
@@ -87,10 +87,10 @@ class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
         plan = any(each.survived is not None for _, each in _iterate_values(value))
         of = "" if value.cells is None else f" of {value.cells:,}"
         cells = f"{value.planned:,} in {value.planned_cells:,}{of} cells"
-        yield row("planned" if plan else "there (no plan is known)", cells)
+        yield row("planned" if plan else "present (no plan is known)", cells)
         if plan:
             yield row("accepted", f"{value.accepted:,} in {value.accepted_cells:,} cells")
-            yield row("lost", f"{quantity(value.lost_cells, 'cell')} of which nothing was accepted")
+            yield row("lost", f"{quantity(value.lost_cells, 'cell')} without an accepted conversation")
             for lost in value.lost[:2]:
                 name, text = next(iter(lost.cell.items()))
                 cell = f"a cell with the {readable_name(name)} {shorten_line(text, 24)}"
@@ -138,7 +138,7 @@ def _describe_lowest_shares(value: Coverage) -> Iterator[str]:
         p = "" if p_holm is None else f"{p_holm:.3f}"
         yield f"{shorten_line(label, 46):<47}{share.value:>9.1%}{span:>11}{p:>10}"
     if losing[0][0] >= SIGNIFICANT:
-        yield "No value stands out: with so many values some lose more by chance."
+        yield "No value stands out: among so many values, some lose more by chance."
 
 
 def _draw_heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
@@ -167,8 +167,8 @@ def _draw_heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Pictu
         name=name,
         title=label_with_arm(title, arm),
         chart=Cells(table.rows, len(table.columns), table.planned, table.accepted),
-        caption="Accepted conversations. Look for cells with few, and for a cross: a cell that lost all that "
-        f"were planned. {said}.",
+        caption="Accepted conversations. Look for cells with few, and for a cross: a cell that lost all its "
+        f"planned conversations. {said}.",
         alternative=f"Heat map of {title}. {said}.",
         tables=(Table(("accepted / planned", *table.columns), cells),),
         legend=tuple((f"level-{shade_of(count, most)}", quantity(count, "conversation")) for count in counts),
@@ -204,19 +204,18 @@ def _draw_survival(name: str, arm: str, value: Coverage, folded: str) -> Iterato
     low = min((each.low for each in intervals if each.low is not None), default=0.0)
     axis = Axis("share accepted", lambda v: percent(v, 0), low=min(low, overall), high=1.0)
     standing_out = sum(not each.hollow for each in intervals)
-    title = "Which values lose conversations"
+    title = "Values that lose conversations"
     yield Picture(
         name=name,
         title=label_with_arm(title, arm),
         chart=Intervals(intervals, axis, overall),
         caption="The values whose share of accepted conversations is furthest from that of all (dashed), "
-        "with 95% intervals. "
-        "Filled: differs from the other values when all are tested together (Holm, 5%); such a value no "
-        "longer has the share that was planned. "
+        "with 95% intervals. Filled: differs from the other values when all are tested together (Holm, 5%); "
+        "such a value no longer has its planned share. "
         f"{f'{standing_out} filled here.' if standing_out else 'None is filled here.'}",
         alternative=describe_rows(
             f"Dots with 95% intervals, overall {percent(overall)}",
-            "share accepted of what was settled",
+            "accepted share of settled conversations",
             intervals,
         ),
         tables=(_tabulate_values(drawn),),
@@ -263,7 +262,7 @@ def _tabulate_dimensions(found: Found) -> Table:
         for each in one.value.dimensions
     )  # fmt: skip
     rows = tuple(cells)
-    title = "How much of each dimension came" if len(rows) > _MOST_DIMENSIONS else ""
+    title = "Coverage of each dimension" if len(rows) > _MOST_DIMENSIONS else ""
     return Table(head, rows, title, style="plain")
 
 
@@ -285,7 +284,7 @@ def _list_lost_cells(found: Found) -> Iterator[Table]:
         for cell in one.value.lost[:_MOST_LOST]
     )
     if cells:
-        title = "Cells that were planned and have nothing"
+        title = "Planned cells without conversations"
         yield Table(("cell", "arm", "planned", "reasons"), cells, title=title, style="plain")
 
 

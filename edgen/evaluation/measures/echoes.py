@@ -38,7 +38,7 @@ class EchoesMeasure(Measure[Any]):
             "echoes",
             label="for example",
             if_any=True,
-            why="a turn says again what was said to it",
+            why="a turn repeats what another role said",
         ),
     )
     panels = (
@@ -46,7 +46,7 @@ class EchoesMeasure(Measure[Any]):
             "echoes",
             "Turns that echo",
             ("share",),
-            "Turns that say again what another role has just said, and little else. Look for any.",
+            "Turns that repeat what another role has just said, and add little. Look for any.",
             folded=FOLDED,
             told="Turns that echo another role",
         ),

@@ -19,21 +19,23 @@ class EndingsMeasure(Measure[Any]):
     order = 15
     section = "task"
     reads_space = False
-    nothing = "No record tells how its conversation ended."
+    nothing = "No record states how its conversation ended."
     figures = figure_kinds("seconds", truths=("done",), texts=("reason",))
     aggregates = (
         Total("conversations", "ended"),
-        Share("success", "done", label="task done", says="{it}, where the end says", title="Task done"),
+        Share(
+            "success", "done", label="task done", says="{it} of those with a known outcome", title="Task done"
+        ),
         Tally(
             "reasons", "reason", label="  {key}", says="{it:conversation}", most=12, rest="  other reasons"
         ),
         Histogram("duration", "seconds", label="seconds"),
     )
     panels = (
-        Panel("task-done", "Task done", ("success",), "Of the conversations whose end says whether it was."),
+        Panel("task-done", "Task done", ("success",), "Of the conversations with a known outcome."),
         Panel(
             "end-reasons", "Why conversations ended", ("reasons",),
-            "Look for ends that are nobody's success or failure: nothing left to say, too many turns.",
+            "Look for ends that are neither success nor failure: nothing left to say, too many turns.",
             of="conversations",
         ),
         Panel("duration", "Seconds until the end", ("duration",), "Look for a pile at the time limit."),
@@ -41,16 +43,16 @@ class EndingsMeasure(Measure[Any]):
     compares = (
         Compared(
             name="task_done", title="task done", kind="share", top="done",
-            over="conversations whose end says", definition="Conversations in which the task was done.",
+            over="conversations with a known outcome", definition="Conversations in which the task was done.",
         ),
         Compared(
             name="duration", title="seconds until the end", kind="number", top="seconds",
-            over="conversations whose end is told", definition="Seconds of the conversation's clock until it "
-            "ended.",
+            over="conversations with a recorded end", definition="Seconds of the conversation's clock until "
+            "it ended.",
         ),
         Compared(
             name="ended_{key}", title="ended: {key}", kind="share", top="reason",
-            over="conversations whose end is told", definition="Conversations that ended for this reason: "
+            over="conversations with a recorded end", definition="Conversations that ended for this reason: "
             "{key}.",
         ),
     )  # fmt: skip

@@ -48,7 +48,7 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
     )
     order = 13
     section = "labels"
-    nothing = "No layer of labels is on this run; `edgen annotate` makes one."
+    nothing = "This run has no layer of labels; `edgen annotate` makes one."
     panels = (_draw_layers,)
 
     def start(self, shared: Shared) -> LabelsCount:
@@ -83,12 +83,12 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
             place, whose = f"{layer}\t{role}", f"{layer}, {role}" if role else layer
             over = f"labelled turns of the {role.lower()}" if role else "labelled conversations"
             name = ".".join(["labels", layer, *([role] if role else [])])
-            told = f"in the layer {layer}, by most annotators; units of which nothing has most do not count"
+            told = f"in the layer {layer}, by majority; units without a majority label do not count"
             if kind == "label":
                 yield Compared(
                     name=f"{name}.{label}", title=f"{whose}: {label}", kind="share", top=column,
                         bottom=f"units\t{place}",
-                    over=over, definition=f"Of the {over} those that are {label} {told}.",
+                    over=over, definition=f"The {over} with the label {label} {told}.",
                 )  # fmt: skip
             elif kind == "points" and f"no number\t{place}" not in sums:
                 yield Compared(

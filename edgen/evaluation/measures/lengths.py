@@ -44,7 +44,7 @@ class LengthsMeasure(OwnTexts, Measure[Any]):
     panels = (
         Panel(
             "turns", "Turns a conversation", ("turns",),
-            "Look for a pile at one end: talks cut off at a limit, or ended at once.",
+            "Look for a pile at one end: conversations cut off at a limit, or ended at once.",
         ),
         Panel(
             "words", "Words a conversation", ("words",),

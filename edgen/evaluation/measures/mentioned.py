@@ -19,7 +19,7 @@ from edgen.plugin.texts import words as cut_words
 from edgen.space.model import find_persona
 from edgen.space.phrases import find_persona_among
 
-FOLDED = "What is mentioned, recited and echoed"  # also heads the pictures of two other measures
+FOLDED = "Mentions, recited personas and echoes"  # also heads the pictures of two other measures
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into",
     "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or",
@@ -58,12 +58,12 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
     panels = (
         Panel(
             "mentioned",
-            "What is mentioned of a scenario",
+            "Mentioned parts of a scenario",
             ("share",),
-            "The mean share of its values and key facts. Look for a low one: the talk is about something "
-            "else.",
+            "The mean share of its values and key facts that the conversation mentions. Look for a low "
+            "share: the conversation is about something else.",
             folded=FOLDED,
-            told="Mentioned of a scenario's values and key facts",
+            told="Mentioned share of a scenario's values and key facts",
         ),
         Panel(
             "mentioned-never",

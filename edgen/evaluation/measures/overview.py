@@ -40,15 +40,15 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
             of="records",
         ),
         Panel(
-            "repairs", "Repaired while the replies were read", ("repairs",),
-            "Conversations with each repair. Look for a repair that most need: the template could ask for "
-            "the right form.",
+            "repairs", "Repairs by the reader of replies", ("repairs",),
+            "Conversations with each repair. Look for a repair that most conversations need: the template "
+            "could ask for the right form.",
             of="records",
         ),
         Panel(
             "defects", "Debris that is still in the turns", ("defects",),
             "Conversations with each kind that edgen validate finds. Look for any: these conversations were "
-            "accepted as they are.",
+            "accepted with the debris.",
             of="records",
         ),
     )  # fmt: skip

@@ -76,9 +76,9 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
         Total(
             "conversations",
             "leaking",
-            note="A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all "
-            "roles and knows everything: such a leak is a slip of the writer. Elsewhere each role is told its "
-            "own part only.",
+            note="A role says word for word what it may not know. Under `protocol: oneshot` one writer plays "
+            "all roles and knows everything: such a leak is a slip of the writer. Elsewhere each role sees "
+            "only its own part.",
         ),
         Share(
             "share",

@@ -73,8 +73,8 @@ def _write_caption(found: Sequence[ArmResult[Any]]) -> str:
     """Return the picture's caption, with the family's words for groups."""
     groups = " or ".join(f"{word}s" for word in part_of(found[0].family, ReportWords).group_words)
     return (
-        "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
-        f"{groups} apart. Nearly the same conversation on both sides is bad for any use."
+        "Which of these matters depends on what a model has to generalise to; split.by in the job keeps "
+        f"{groups} apart. A near-duplicate on both sides is bad for any use."
     )
 
 
@@ -106,7 +106,8 @@ class LeakageMeasure(OwnCount, Measure[Leakage]):
         Aggregate(
             "persona",
             if_any=True,
-            note="A persona is both sides' preferences and reactions. Split by topic or persona and that row is 0.",
+            note="A persona is both sides' preferences and reactions. A split by topic or persona makes that "
+            "row 0.",
         ),
     )
     panels = (
@@ -114,7 +115,7 @@ class LeakageMeasure(OwnCount, Measure[Leakage]):
             "leakage", "Overlap of test with train", ("by_group.share", "near_share"), _write_caption,
         ),
     )  # fmt: skip
-    nothing = "Nothing tells train and test apart, so there is nothing to leak."
+    nothing = "The records name no train and test sides, so nothing can leak."
 
     compares_all = True
 

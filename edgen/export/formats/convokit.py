@@ -96,7 +96,10 @@ class _Metadata:
 
 def _list_layer_columns(layers: Sequence[LayerFacts]) -> Columns:
     """Return the metadata of layers, by object."""
-    of = {True: "metadata of conversations: ", False: "metadata of utterances, those of one in each: "}
+    of = {
+        True: "metadata of conversations: ",
+        False: "metadata of utterances, where each has its own: ",
+    }
     return {
         name: (type_, of[layer.whole] + meaning)
         for layer in layers
@@ -135,8 +138,8 @@ def _make_table(space: Space) -> DataTable:
             + metadata["utterances"],
             "speakers.json": f"{speakers} of each conversation; metadata: {metadata['speakers']}",
             "conversations.json": f"metadata: {metadata['conversations']}",
-            "corpus.json": "metadata of the whole: the run, and whether a simulator had a part in it",
-            "index.json": "what metadata there are, and of which types",
+            "corpus.json": "metadata of the corpus: the run, and whether a simulator took part in it",
+            "index.json": "the names and types of the metadata",
         }
     )
 
@@ -231,7 +234,7 @@ train = corpus.filter_conversations_by(lambda conversation: conversation.meta["s
         notes=(
             "Every conversation has speakers of its own; speaker.meta['role'] groups them.",
             "Timestamps are the turns' places in their conversation, from 0; nobody measured a time.",
-            "Of an experiment with arms, corpus.filter_conversations_by tells them apart by meta['arm'].",
+            "In an experiment with arms, corpus.filter_conversations_by selects one by meta['arm'].",
         ),
         tried=(
             Tried(

@@ -95,7 +95,7 @@ class CsvFiles(SplitFiles):
             )
         elif self.disarmed:
             yield (
-                "Cells that a spreadsheet would take for formulas begin with an apostrophe that nobody said: "
+                "Cells that a spreadsheet would take for formulas begin with an added apostrophe: "
                 f"{self.disarmed:,} of them. All others are kept exactly; --no-csv-safe keeps these too."
             )
 
@@ -113,8 +113,8 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     card=FormatCard(
         notes=(
             (
-                "A text may be a single word such as NA or null, which pandas takes for a missing value unless "
-                "told not to."
+                "A text may be a single word such as NA or null, which pandas reads as a missing value "
+                "without keep_default_na=False."
             ),
             "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
         ),

@@ -38,10 +38,10 @@ FORMAT = Format(
         "conversation": "the conversation: the run (and arm), the scenario and the replicate",
         "turn": "the turn's place in its conversation, from 0",
         "role": "who speaks",
-        "text": "what is said, without the end marker",
-        "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
-        "state": "the state that the turn was said in, where its protocol has states; empty for fixed "
-        "replies, for what is typed, and where nobody chose one",
+        "text": "the text, without the end marker",
+        "acts": "the turn's labels in the record; empty where nobody labelled it",
+        "state": "the state of the machine at the turn, where its protocol has states; empty for fixed "
+        "replies, for typed text, and where nobody chose one",
     },
     use="""\
 from datasets import load_dataset
@@ -50,10 +50,10 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
     chat=False,
     card=FormatCard(
         notes=(
-            "Of a turn with alternatives, the one that went on is here.",
+            "Of a turn with alternatives, only the one that the conversation continued with is included.",
             (
-                "A conversation without any label is left out; of the others all turns are here, as the context "
-                "of those with acts."
+                "A conversation without any label is left out; the others have all their turns, as the "
+                "context of those with acts."
             ),
         ),
         tags=("dialogue-acts",),

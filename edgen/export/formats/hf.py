@@ -148,7 +148,7 @@ data = load_dataset("THIS_FOLDER")
 data["train"][0]["conversation"]""",
     card=FormatCard(
         notes=(
-            "No scenario ({groups}, where the job splits by those) is on both sides of the split.",
+            "No scenario ({groups}, where the job splits by these) is on both sides of the split.",
             "Rows that share `scenario` are not independent: an interval needs clusters.",
             (
                 "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their "

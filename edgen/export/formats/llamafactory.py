@@ -102,7 +102,7 @@ FORMAT = Format(
             {
                 "conversations": "from (human, gpt or system) and value, the trained side's message last",
                 "kto_tag": "true: the last message is good; false: it is bad",
-                "id": "the first pair that it comes from, and its part in it",
+                "id": "the first pair that it comes from, and its part in that pair",
             },
             KTO,
         ),
@@ -125,12 +125,13 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
             ),
             OPENING,
             (
-                "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
-                "answer of the row before it; turns of a pair stand together here, so shuffle the lines first."
+                "LLaMA-Factory cuts rows that are longer than its cutoff_len. For KTO it pairs each row with "
+                "the answer of the row before it; turns of a pair are next to each other here, so shuffle "
+                "the lines first."
             ),
             (
-                f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is "
-                "both is left out."
+                f"{RULE} Where pairs have no strengths, a chosen turn is good and a rejected one bad, and "
+                "one that is both is left out."
             ),
         ),
         tried=(

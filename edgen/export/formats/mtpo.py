@@ -97,9 +97,9 @@ FORMAT = Format(
     tables={
         "first": "all messages of one conversation",
         "second": "all messages of the other one",
-        "p": "how probable it is that the first is preferred; 0.5 is a tie",
-        "scenario": "what both were asked for: its index, and a text for each dimension of the space and "
-        "each field of its entries, empty where there is none",
+        "p": "the probability that the first is preferred; 0.5 is a tie",
+        "scenario": "the scenario of both: its index, and a text for each dimension of the space and each "
+        "field of its entries, empty where there is none",
         "id": "the pair",
     },
     use="""\
@@ -109,7 +109,7 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
     layout=FormatLayout(level="conversation"),
     card=FormatCard(
         notes=(
-            "Which conversation stands first has nothing to do with which is preferred.",
+            "The order of the two conversations does not depend on which is preferred.",
             (
                 "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of "
                 "both orders. If a "
@@ -118,10 +118,11 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
             ),
             "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
             (
-                "p is the source's own preference. A verdict that goes against the strengths of the scenario's "
-                "candidates (contradicted) is no label elsewhere; it is here with its own p, as ties are."
+                "p is the source's own preference. A verdict that goes against the strengths of the "
+                "scenario's candidates (contradicted) gives no label in other formats; here it has its own "
+                "p, as ties have."
             ),
-            "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
+            "Pairs below the margin or beyond the number given to `edgen pairs` are left out.",
         ),
         tried=(
             Tried(

@@ -31,8 +31,8 @@ FORMAT = Format(
     rows=make_rows_of_replies(_make_value),
     tables={
         "messages": "messages up to a turn of the trained side",
-        "ground_truth": "what the run's conversation says there, the reference",
-        "dataset": f"{VERIFIER}: the verifier, a model that grades a reply beside the reference",
+        "ground_truth": "the run's own reply at that turn, the reference",
+        "dataset": f"{VERIFIER}: the verifier, a model that grades a reply next to the reference",
         "id": "the conversation",
         "turn": "which turn of the trained side comes next, counted from 0",
     },
@@ -49,8 +49,8 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
                 "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to "
                 "openrlhf`, whose chosen and rejected differ in the last message alone, as it wants."
             ),
-            "A local file has only a split named train to it, so both files are named as they are.",
-            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+            "open-instruct sees only a split named train in a local file, so the command names both files.",
+            "Rows left out as repeated or only_ends are counted in prompts, not in conversations.",
         ),
         tried=(
             Tried(

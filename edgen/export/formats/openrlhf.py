@@ -63,7 +63,7 @@ FORMAT = Format(
                 "in_text": "everything before the reply, as one text",
                 "out_text": "the reply",
                 "score": "1.0: good; 0.0: bad",
-                "id": "the first pair that it comes from, and its part in it",
+                "id": "the first pair that it comes from, and its part in that pair",
             },
             SCORED,
         ),
@@ -74,14 +74,14 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
   --model.margin_loss_enable ...""",
     card=FormatCard(
         notes=(
-            "Leave --data.prompt_key away: the prompt is all but the last message.",
+            "Leave out --data.prompt_key: the prompt is all but the last message.",
             (
                 "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
                 "--label_key score in the releases that have train_kto)."
             ),
             (
-                f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply "
-                "that is chosen in one pair and rejected in another is not among the scored ones."
+                f"{RULE} Where pairs have no strengths, a chosen reply is good and a rejected one bad, and a "
+                "reply that is chosen in one pair and rejected in another is not among the scored ones."
             ),
         ),
         tried=(

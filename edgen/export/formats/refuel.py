@@ -101,19 +101,17 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
     card=FormatCard(
         notes=(
             (
-                "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, the "
-                "folder of the "
-                f"model's tokenizer, adds them. Rows are padded with {PAD} at the right to --max-tokens ({MOST} "
-                "unless told otherwise), the trainer's task.total_length; what is longer is left out, as its "
-                "tokenize_mask.py does."
+                "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, "
+                f"the folder of the model's tokenizer, adds them. Rows are padded with {PAD} at the right to "
+                f"--max-tokens ({MOST} by default), the trainer's task.total_length; longer rows are left "
+                "out, as in its tokenize_mask.py."
             ),
             "Both splits need rows: refuel.py reads train and test.",
             "A last message by the user is cut: REFUEL counts in rounds.",
             (
-                "Where the trained side begins, its first words stand at the head of the user's first message, "
-                "with the names of "
-                "both; --opening user writes an opening line instead. With a system message the count of "
-                "messages would be off by one."
+                "Where the trained side begins, its first words are put at the start of the user's first "
+                "message, with the names of both; --opening user writes an opening line instead. A system "
+                "message would shift the count of messages by one."
             ),
         ),
         tried=(

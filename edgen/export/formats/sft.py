@@ -45,9 +45,9 @@ FORMAT = Format(
     summary="Single responses of the trained side, each with its prompt, as TRL's SFTTrainer takes them.",
     rows=rows,
     tables={
-        "prompt": "messages up to the response, what it is to do told in the last one with --actions",
+        "prompt": "messages up to the response; with --actions, the last one names the response's actions",
         "completion": "the response",
-        "actions": "what the response does, joined by commas; empty where nothing says so",
+        "actions": "the response's actions, joined by commas; empty where they are unknown",
         "id": "the conversation",
         "turn": "which turn of the trained side it is, counted from 0",
     },
@@ -62,10 +62,10 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
                 "completion."
             ),
             (
-                "With --alternatives, each response to a turn has a row, those that did not go on included; a "
-                "response that the other side called nonsense has none."
+                "With --alternatives, each response to a turn has a row, including those that the "
+                "conversation did not continue with; a response that the other side called nonsense has none."
             ),
-            "What is left out is counted in responses, not in conversations.",
+            "Rows left out are counted in responses, not in conversations.",
         ),
         tried=(
             Tried(

@@ -21,8 +21,8 @@ from edgen.plugin.formats import (
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 # A note about the first message, for cards.
 OPENING = (
-    "Where the trained side begins, its first words stand at the head of human's first message, with the names "
-    "of both, and are not trained; --opening user writes an opening line by human instead."
+    "Where the trained side begins, its first words are put at the start of human's first message, with the "
+    "names of both, and are not trained; --opening user writes an opening line by human instead."
 )
 
 
@@ -66,7 +66,7 @@ FORMAT = Format(
     rows=rows,
     tables={
         "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it "
-        "(not there with --no-masks)",
+        "(absent with --no-masks)",
         "id": "the conversation",
     },
     use="""\

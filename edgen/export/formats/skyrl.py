@@ -32,7 +32,7 @@ FORMAT = Format(
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
         "env_class": "edgen-replies, the environment that scores a reply",
-        "reward_spec": "method (rule) and ground_truth: what the run's conversation says there, the reference",
+        "reward_spec": "method (rule) and ground_truth: the run's own reply at that turn, the reference",
         "extra_info": f"{DESCRIBED}; split",
     },
     use="""\
@@ -45,10 +45,10 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
             REWARDED,
             (
                 'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
-                "replies instead of all that was said up to them."
+                "replies instead of the conversations up to them."
             ),
             "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",
-            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+            "Rows left out as repeated or only_ends are counted in prompts, not in conversations.",
         ),
         tried=(
             Tried(

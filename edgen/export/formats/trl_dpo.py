@@ -49,8 +49,8 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
                 "trl",
                 "1.16.0",
                 "2026-11-22",
-                "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens "
-                "to the letter.",
+                "DPOTrainer took two steps with each of two chat templates; its tokens were exactly the "
+                "prompts and replies.",
             ),
             Tried(
                 "axolotl",

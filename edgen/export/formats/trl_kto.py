@@ -62,7 +62,7 @@ FORMAT = Format(
         "prompt": "messages up to the turn at which the two conversations of a pair part",
         "completion": "the trained side's next message",
         "label": "true: good; false: bad",
-        "id": "the first pair that it comes from, and its part in it",
+        "id": "the first pair that it comes from, and its part in that pair",
     },
     use="""\
 from datasets import load_dataset
@@ -73,16 +73,17 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     card=FormatCard(
         notes=(
             (
-                "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours "
-                "with each other's prompts to estimate its reference point."
+                "Both turns of a pair are in adjacent rows. Shuffle first: KTOTrainer pairs neighbours with "
+                "each other's prompts to estimate its reference point."
             ),
             (
-                f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one "
-                "that is chosen in one pair and rejected in another after the same prompt is left out."
+                f"{RULE} Where pairs have no strengths, a chosen completion is good and a rejected one bad, "
+                "and one that is chosen in one pair and rejected in another after the same prompt is left "
+                "out."
             ),
             (
-                "No completion stands here twice. What is left out as contradictory, middling or repeated counts "
-                "completions."
+                "No completion occurs twice. Rows left out as contradictory, middling or repeated are "
+                "counted in completions."
             ),
         ),
         tried=(

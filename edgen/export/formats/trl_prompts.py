@@ -32,7 +32,7 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
     card=FormatCard(
         notes=(
             "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
-            "What is left out as repeated is counted in prompts, not in conversations.",
+            "Rows left out as repeated are counted in prompts, not in conversations.",
         ),
         tried=(
             Tried(

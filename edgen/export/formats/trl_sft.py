@@ -33,7 +33,7 @@ FORMAT = Format(
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
     tables={
-        "messages": "role, content, and train: whether the trained side wrote the message (not there with "
+        "messages": "role, content, and train: whether the trained side wrote the message (absent with "
         "--no-masks)",
         "id": "the conversation",
     },

@@ -21,9 +21,9 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
         notes=(
             "verl takes the loss on the assistant's messages by their role; it does not read `train`.",
             (
-                "The command is that of verl since 0.7.1 (0.9.1 is the newest that was looked at). Releases up "
-                "to 0.7.0 have verl.trainer.fsdp_sft_trainer instead, with "
-                "data.multiturn.enable=true data.multiturn.messages_key=messages model.partial_pretrain=MODEL."
+                "The command is that of verl since 0.7.1 (0.9.1 is the newest that was checked). Releases up "
+                "to 0.7.0 have verl.trainer.fsdp_sft_trainer instead, with data.multiturn.enable=true "
+                "data.multiturn.messages_key=messages model.partial_pretrain=MODEL."
             ),
         ),
         tried=(

@@ -32,7 +32,7 @@ FORMAT = Format(
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
         "ability": "dialogue",
-        "reward_model": "style (rule) and ground_truth: what the run's conversation says there, the reference",
+        "reward_model": "style (rule) and ground_truth: the run's own reply at that turn, the reference",
         "extra_info": f"{DESCRIBED}; split",
     },
     use="""\
@@ -46,9 +46,10 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
         notes=(
             REWARDED,
             (
-                "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
-                "`response` the two replies beside what stands before them. "
-                "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
+                "With `pairs.compare: conversation` the judge sees the conversations up to the reply, with "
+                "`response` the two replies next to the turns before them. "
+                "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes "
+                "it."
             ),
             (
                 "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, "
@@ -58,10 +59,10 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
             ),
             (
                 "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with "
-                "custom_reward_function, and up to 0.6.1 "
-                "the path is that of a file: edgen/env/verl.py, wherever edgen is installed."
+                "custom_reward_function, and up to 0.6.1 the path is that of a file: edgen/env/verl.py in "
+                "the folder where edgen is installed."
             ),
-            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+            "Rows left out as repeated or only_ends are counted in prompts, not in conversations.",
         ),
         tried=(
             Tried(

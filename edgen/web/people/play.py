@@ -41,7 +41,7 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which a person counts as typing
-_HEADINGS = {"default": "Your answer is asked for"}  # headings for roles whose name has no meaning
+_HEADINGS = {"default": "Your answer is needed"}  # headings for roles whose name has no meaning
 TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""
 

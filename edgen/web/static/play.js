@@ -18,7 +18,7 @@ async function look() {
       }
       typing.textContent = state.typing ? "Somebody is writing …" : "";
     } else {
-      typing.textContent = answer.status === 403 ? "Open your link again to go on."
+      typing.textContent = answer.status === 403 ? "Open your link again to continue."
         : "The conversation cannot be read now; the page tries again. Everything that you sent is stored.";
     }
   } catch {

@@ -209,7 +209,7 @@ def test_a_space_without_a_knowledge_file_or_a_profile_is_told(tmp_path: Path) -
         write(run, tmp_path / "out", subtask=5)
     run.space = replace(run.space, knowledge=Knowledge("facts.json", '{"rope": "long"}'))
     exported = write(run, tmp_path / "out", subtask=5)
-    assert "tells of no courses" in exported.remarks[0]
+    assert "has no courses" in exported.remarks[0]
     assert json.loads((tmp_path / "out" / "facts.json").read_text()) == {"rope": "long"}
     assert not any("profile" in one for one in examples(tmp_path / "out"))
 

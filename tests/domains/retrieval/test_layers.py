@@ -78,8 +78,8 @@ def test_a_table_for_the_hub_has_a_column_a_layer_and_an_annotator(run: Path, tm
         assert row["labels.quality"] == ([str(number % 5)] if number else None)
     assert "labels.quality.by.a" not in rows[0]
     card = (tmp_path / "hf" / "README.md").read_text()
-    assert "- `labels.intents.by.b`: what the annotator b says of each turn" in card
-    assert "- `labels.quality`: what the annotator a says of the conversation" in card
+    assert "- `labels.intents.by.b`: labels by the annotator b for each turn" in card
+    assert "- `labels.quality`: labels by the annotator a for the conversation" in card
     fields = json.loads((tmp_path / "hf" / "croissant.json").read_text())["recordSet"][1]["field"]
     assert [one["name"] for one in fields if one.get("repeated")][1:] == [
         "labels.intents", "labels.intents.by.a", "labels.intents.by.b", "labels.quality",
@@ -132,7 +132,10 @@ class TestInPlaceOfTheTurnsOwn:
                 assert ties == [not found for found in labels]
                 assert any(ties)
         card = (tmp_path / "m" / "README.md").read_text()
-        assert "The labels are those of the layer `intents`: what most of the annotators (a, b) say." in card
+        assert (
+            "The labels are those of the layer `intents`: labels by the majority of the annotators (a, b)."
+            in card
+        )
         assert "edgen export AGAIN --to msdialog-intent --layer intents -o DIR" in card
 
     def test_a_dialog_of_ties_alone_is_left_out_as_such(self, plain: Path, tmp_path: Path) -> None:

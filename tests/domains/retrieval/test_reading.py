@@ -129,7 +129,7 @@ class TestMsDialog:
         (report,) = validate([path]).files
         assert [(found.record, found.kind) for found in report.problems] == [(2, "duplicate_id")]
         (note,) = measure(one(path), ["overview"]).notes
-        assert note.startswith("1 record has the id of an earlier one")
+        assert note.startswith("1 record has the id of an earlier record")
         assert f"record 2 of {path}" in note
 
 

@@ -114,7 +114,7 @@ def test_what_the_release_cannot_tell_is_said_to_be_missing(prep: Quality) -> No
     """Only the paper has turns to solve, learning and flags."""
     found = prep.values["exercises"]
     assert (found.exercises, found.learning, found.flagged) == (0, None, None)
-    assert "  The records do not say what became of exercises." in list(render(prep, ONLY))
+    assert "  The records do not state the outcome of exercises." in list(render(prep, ONLY))
 
 
 def test_shapes_are_read_but_for_the_headings(shared_data: Path) -> None:

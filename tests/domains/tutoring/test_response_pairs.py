@@ -108,7 +108,7 @@ def test_every_format_of_pairs_takes_them(run: edgen.Run, tmp_path: Path, name: 
     exported = run.export(name, tmp_path / name)
     assert next(iter(exported.rows.values()))["train"] > 0
     card = (tmp_path / name / "README.md").read_text()
-    assert "the chosen one is its best, the rejected one its worst" in card
+    assert "it found the chosen one best and the rejected one worst" in card
     assert "rows with a preference by `judged · compare=response`" in card
 
 
@@ -123,7 +123,7 @@ def test_a_row_holds_the_exercise_and_both_responses(run: edgen.Run, tmp_path: P
     sft = {json.dumps(row["prompt"]) for row in rows_of(run, "sft", tmp_path / "sft", alternatives=True)}
     assert {json.dumps(row["prompt"]) for row in rows} <= sft, "prompts are those of single responses"
     assert (
-        "which the student did not see: nobody said that it is good"
+        "which the student did not see: nobody rated it as good"
         in (tmp_path / "dpo" / "README.md").read_text()
     )
 

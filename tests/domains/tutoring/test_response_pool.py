@@ -90,7 +90,7 @@ def test_what_a_response_is_to_do_is_told(run: edgen.Run, tmp_path: Path, by: st
     else:
         assert told == [turn.data["wanted"] for turn in said]
     assert (
-        f"Do this now: …`: what the response is to do, which is what it {'does' if by == 'labels' else 'was'}"
+        f"Do this now: …`: an instruction for the response, which names {'its' if by == 'labels' else 'the'} "
         in (tmp_path / by / "README.md").read_text()
     )
 

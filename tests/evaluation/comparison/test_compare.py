@@ -97,7 +97,7 @@ def test_a_rare_event_is_left_to_the_test() -> None:
     assert (lost.changed, lost.high < 0) == (5, True)
     assert lost.p == pytest.approx(2 / 32, abs=0.01)
     lines = list(render_comparison(found))
-    assert any("only 5 scenarios differ: the interval is too short, go by p" in line for line in lines)
+    assert any("only 5 scenarios differ: the interval is too short, rely on p" in line for line in lines)
 
 
 def test_all_differences_of_all_arms_are_adjusted_together() -> None:
@@ -295,7 +295,7 @@ def test_an_arm_without_accepted_conversations() -> None:
     assert difference(found, "accepted").value == -1
     assert difference(found, "turns").value is None
     assert metric(found, "tokens").arms["b"].value is None
-    assert any(n.arms == ("b",) and "none was accepted" in n.why for n in found.not_compared)
+    assert any(n.arms == ("b",) and "no conversation was accepted" in n.why for n in found.not_compared)
     assert all(isinstance(line, str) for line in render_comparison(found))
 
 
@@ -314,7 +314,7 @@ def test_runs_of_other_lengths_share_their_first_scenarios() -> None:
     assert found.shared == 100
     assert metric(found, "accepted").arms["b"].n == 140
     assert difference(found, "turns").n == 100
-    assert any("not planned alike" in caveat for caveat in found.caveats)
+    assert any("have different plans" in caveat for caveat in found.caveats)
 
 
 def test_arms_with_other_scenarios_are_independent_samples() -> None:
@@ -340,8 +340,8 @@ def test_who_made_it_and_who_paid_for_it_is_said() -> None:
         arm("old", outcomes, earlier=True),
     )
     for said in (
-        "a simulator had a part in made",
-        "In made conversations branch",
+        "a simulator took part in made",
+        "Conversations branch in made",
         "The ledger of old holds answers",
     ):
         assert any(said in caveat for caveat in found.caveats), said

@@ -34,8 +34,8 @@ _QUESTIONS = {  # titles on a terminal and in a report
 def _explain_shares(found: Sequence[ArmResult[tuple[AdherenceShares, ...]]]) -> str:
     notes = sorted({each.note for one in found for each in one.value if each.note})
     return (
-        "Shares of the conversations in which it can be decided, with 95% intervals. Look for low shares: the "
-        f"scenario asks for it, and the model does not do it. {' '.join(notes)}"
+        "Shares of the conversations that allow a decision, with 95% intervals. Look for low shares: the "
+        f"model does not do what the scenario asks for. {' '.join(notes)}"
     )
 
 

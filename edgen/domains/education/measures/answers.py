@@ -32,9 +32,9 @@ _REQUESTS = Cues(
 class AnswersMeasure(Measure[Any]):
     name = "answers"
     definition = (
-        "Student turns that ask for the answer, and those whose next teacher turn tells it without asking "
-        "back; telling: teacher turns without a question. edgen's own, by keywords; related to the "
-        "telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
+        "Student turns that ask for the answer, and those whose next teacher turn gives it without asking "
+        "back; telling: teacher turns without a question. edgen's own, by keywords; related to the telling "
+        "rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
     )
     order = 10
     section = "behaviour"

@@ -87,10 +87,10 @@ class ProbabilityMeasure(OwnCount, OwnTexts, Measure[Probability]):
     name = "probability"
     definition = (
         "The probability that the student understood, as the conversation's own model stated it, where "
-        "preferences match, where they do not, and where no keyword decides: edgen's own kinds. Means "
-        "have intervals as shares in coverage have; their difference has Student's t with the degrees of "
-        "freedom of Welch (1947) and Satterthwaite (1946) over scenarios. Kinds with fewer than 5 "
-        "scenarios have none."
+        "preferences match, where they do not, and where no keyword decides: edgen's own kinds. Means have "
+        "intervals like those of shares in coverage; their difference has Student's t with the degrees of "
+        "freedom of Welch (1947) and Satterthwaite (1946) over scenarios. Kinds with fewer than 5 scenarios "
+        "have no interval."
     )
     order = 11
     counts = ProbabilityCount
@@ -126,8 +126,8 @@ class ProbabilityMeasure(OwnCount, OwnTexts, Measure[Probability]):
         ),
         Panel(
             "probability-means", "Mean probability", ("by.mean",),
-            "Lines are 95% intervals; a kind with fewer than 5 scenarios has none. Expect the mean of a mismatch "
-            "to be lower.",
+            "Lines are 95% intervals; a kind with fewer than 5 scenarios has no interval. Expect the mean of "
+            "a mismatch to be lower.",
             PROBABILITIES, colour_keys=True,
         ),
         Sentence("difference", "Match minus mismatch: {it:+.2f}."),

@@ -103,8 +103,8 @@ FORMAT = Format(
         },
         notes=(
             (
-                "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
-                "the simulated clock."
+                "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and continues "
+                "by the simulated clock."
             ),
             (
                 "CRWIZ's programs call the guided user Fred and the other one Operator, so these are the "
@@ -146,9 +146,9 @@ FORMAT = Format(
             {
                 "name": "the room: the conversation",
                 "type": "log_room",
-                "description": "what such a file is",
+                "description": "the kind of file",
                 "date_extracted": "when the conversation ended, in seconds",
-                "roles": "who of the conversation goes by which user's number",
+                "roles": "the role in the conversation of each user's number",
                 "logs": (
                     "the events: event, user, room, data, id, date_created, date_modified. Of data, "
                     "`state_name` of "
@@ -160,11 +160,11 @@ FORMAT = Format(
         ),
         DataTable(
             {
-                "game_token": "the token by which it is joined to the log",
+                "game_token": "the token that joins it to the log",
                 "room": "the log's name",
                 "role": "who answered",
                 "answers": "each rated item with its rating, a number",
-                "remarks": "each item that was answered in words, with the words",
+                "remarks": "each item with a written answer, with its text",
             },
             ANSWERS,
         ),

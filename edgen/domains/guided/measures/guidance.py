@@ -36,9 +36,9 @@ class GuidanceMeasure(Measure[Any]):
     )
     panels = (
         Panel(
-            "guidance", "What is made of the machine's offers", _FIGURES,
-            "Look for much free text: the machine lacks what is needed. Hints that are always followed "
-            "leave no choice.",
+            "guidance", "Use of the machine's offers", _FIGURES,
+            "Look for much free text: the machine lacks the needed utterances. Hints that are always "
+            "followed leave no choice.",
         ),
     )  # fmt: skip
     compares = (
@@ -54,8 +54,7 @@ class GuidanceMeasure(Measure[Any]):
         ),
         Compared(
             name="hints_followed", title="hints followed", kind="share", top="followed", bottom="hinted",
-            over="choices with a hint", definition="Choices that took what the hint named, of those for "
-            "which there was one.",
+            over="choices with a hint", definition="Choices that followed the hint, of those with a hint.",
         ),
     )  # fmt: skip
 

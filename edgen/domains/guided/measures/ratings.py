@@ -32,8 +32,8 @@ MOST = 60  # roles and items in the report
 MOST_RATING = 1000  # a higher rating counts as invalid
 _CAPTION = "p is adjusted for all tests of this questionnaire (Holm)."
 _NOTE = (
-    "Higher after a success: 0.5 is as often as not. Acts are shown where p is below 0.05. p is adjusted for all "
-    "{it:test} (Holm), and takes conversations of one scenario as independent, which they are not."
+    "Higher after a success: 0.5 is no difference. Acts are shown where p is below 0.05. p is adjusted for "
+    "all {it:test} (Holm), and takes conversations of one scenario as independent, which they are not."
 )
 
 
@@ -197,15 +197,15 @@ class RatingsMeasure(OwnCount, Measure[Ratings]):
     )
     panels = (
         Panel(
-            "ratings", "Ratings", ("ratings.ratings",), "Look for raters who give everything the same.",
+            "ratings", "Ratings", ("ratings.ratings",), "Look for raters who give every item the same rating.",
             Axis(whole=True),
         ),
         Panel(
             "ratings-success", "Chance that a rating is higher after a success", ("ratings.success",),
-            f"Dashed: as often as not. {_CAPTION}", SHARES._replace(tick=lambda v: f"{v:g}"), reference=0.5,
+            f"Dashed: no difference. {_CAPTION}", SHARES._replace(tick=lambda v: f"{v:g}"), reference=0.5,
         ),
         Panel(
-            "ratings-acts", "Ratings and how many acts there were (Spearman's rho)", ("ratings.acts",),
+            "ratings-acts", "Ratings and the number of acts (Spearman's rho)", ("ratings.acts",),
             f"Dashed: no correlation. {_CAPTION}", Axis(tick=format_signed, low=-1, high=1), reference=0.0, most=12,
         ),
         TablePanel(

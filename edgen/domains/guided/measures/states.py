@@ -56,10 +56,10 @@ def _draw_machines(found: Sequence[ArmResult[States]]) -> Iterator[Drawing]:
             counts = {(before, to): count for before, to, count in one.value.taken}
             yield Drawing(
                 name=f"machine-{one.name}",
-                title=label_with_arm("The machine, and what was taken of it", one.arm),
+                title=label_with_arm("The machine and the transitions taken", one.arm),
                 svg=draw_machine(one.guide, counts),
-                caption="Look for what was never taken; the legend shows how it is drawn. Scroll to see "
-                "all of it.",
+                caption="Look for transitions that were never taken; the legend shows how these are drawn. "
+                "Scroll to see the whole machine.",
             )
 
 

@@ -165,7 +165,7 @@ FORMAT = Format(
     rows=rows,
     tables={
         "labels": "the turn's labels, sorted and joined by `_`",
-        "utterance": "what is said, on one line",
+        "utterance": "the text, on one line",
         "actor": "User or Agent",
     },
     use="""\

@@ -6,7 +6,7 @@ from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions,
 from edgen.plugin import Format, FormatCard, FormatLayout
 
 COLUMNS = {
-    "id": "the dialog's id, by which it stands in the file: the conversation's",
+    "id": "the dialog's id, which is its key in the file: the conversation's id",
     "dialog": (
         "category, dialog_time, title, frequency and the utterances, each with affiliation, utterance_time, "
         "utterance_pos (from 1), id, user_id, actor_type (User or Agent), utterance, is_answer and vote"

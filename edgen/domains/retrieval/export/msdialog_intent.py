@@ -19,9 +19,9 @@ FORMAT = Format(
     summary="Dialogs by their ids with the intents of each utterance, as MSDialog-Intent has them.",
     rows=make_dialog_rows(tags=True),
     tables={
-        "id": "the dialog's id, by which it stands in the file: the conversation's",
-        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces "
-        "between, and `tie` if annotators disagree",
+        "id": "the dialog's id, which is its key in the file: the conversation's id",
+        "dialog": "as in msdialog-complete; each utterance also has `tags`, its labels separated by spaces, "
+        "and `tie` if annotators disagree",
     },
     use="""\
 import pandas
@@ -31,7 +31,7 @@ dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
     chat=False,
     Options=AgentOptions,
     card=FormatCard(
-        notes=(WHO, LABELS, TIE, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
+        notes=(WHO, LABELS, TIE, DEFAULTS, "In a turn that nobody labelled, `tags` is empty."),
         reasons=TIES,
         tags=("intent-classification", "information-seeking"),
     ),

@@ -155,7 +155,7 @@ FORMAT = Format(
             **REASONS,
             "turns": "the conversation has fewer or more turns than this format holds",
             "no_cut": "no turn of a user after the first turn is answered by an agent at once",
-            "stop_words": "the true reply has nothing but stop words, so that nothing can be looked up by it",
+            "stop_words": "the true reply has only stop words, so BM25 cannot look up others by it",
         },
         notes=(
             WHO,
@@ -164,17 +164,13 @@ FORMAT = Format(
                 "with a model that breaks ties by place."
             ),
             (
-                "The nine are drawn without replacement from the 1,000 replies of agents on the train side that "
-                "BM25 (k1 1.2, b 0.75) finds "
-                "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same "
-                "as what follows the "
-                "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be "
-                "found, has no lines."
+                "The nine are drawn without replacement from the 1,000 replies of agents on the train side "
+                "that BM25 (k1 1.2, b 0.75) finds for the true one, of 3 to 400 words; equal replies are "
+                "indexed once. None is nearly equal to a text that follows the context anywhere in the run. "
+                "A context has no lines if its reply has only stop words, or if BM25 finds fewer than nine "
+                "others."
             ),
-            (
-                "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second "
-                "one."
-            ),
+            "Conversations of 3 to 99 turns have contexts. A repeated context is left out.",
             (
                 "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies "
                 "may be drawn, those of test are not."
@@ -196,7 +192,7 @@ FORMAT = Format(
         "label": "1 for the true reply, 0 for the nine others",
         "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the "
         "user's turn, and that turn",
-        "reply": "the candidate, behind a space and `<<<AGENT>>>: `",
+        "reply": "the candidate, after a space and `<<<AGENT>>>: `",
     },
     use="""\
 for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):

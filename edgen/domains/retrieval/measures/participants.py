@@ -18,7 +18,7 @@ class ParticipantsMeasure(Measure[Any]):
     )
     order = 2
     section = "task"
-    nothing = "No turn tells who posted it."
+    nothing = "No turn names its author."
     figures = figure_kinds("participants")
     aggregates = (
         Total("dialogs", label="dialogs", says="{it:,}"),

@@ -23,8 +23,8 @@ from edgen.plugin.statistics import Estimate, krippendorff, masi, share
 _MOST = 50_000  # responses for which alpha is computed
 _FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, above which tutors count as one
 _ONE_TUTOR = (
-    "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or "
-    "one seed for all). Give the tutor's backend a temperature, or `seed: auto`"
+    "all responses to a turn are the same text: the tutors sent identical requests (one model, temperature 0 "
+    "or one seed for all). Give the tutor's backend a temperature, or `seed: auto`"
 )
 _FEWEST = 10  # minimum contexts for a student's set of actions to be reported
 

@@ -22,16 +22,16 @@ from edgen.plugin.measures import Compared, Panel
 class ExercisesMeasure(Measure[Any]):
     name = "exercises"
     definition = (
-        "Exercises begun, the share solved, the student's turns for each solved one, and the share of "
-        "these that the first turn solved, as by a student who was told; learning: turns for a session's "
-        "last solved exercise less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); "
-        "the share of tutor responses, alternatives included, that contain a right answer before the "
-        "exercise is solved (related to the telling of Macina et al. 2023, arXiv 2305.14536); and of the "
-        "responses that continued, the share that the student called nonsense."
+        "Exercises begun, the share solved, the student's turns for each solved one, and the share of these "
+        "that the first turn solved, as by a student who knows the answer; learning: turns for a session's "
+        "last solved exercise less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); the "
+        "share of tutor responses, alternatives included, that contain a right answer before the exercise is "
+        "solved (related to the telling of Macina et al. 2023, arXiv 2305.14536); and of the responses that "
+        "continued, the share that the student called nonsense."
     )
     order = 11
     section = "behaviour"
-    nothing = "The records do not say what became of exercises."
+    nothing = "The records do not state the outcome of exercises."
     figures = figure_kinds("exercises", "solved", "revealed", "responses")
     aggregates = (
         Total("exercises"),
@@ -42,12 +42,12 @@ class ExercisesMeasure(Measure[Any]):
         Mean("learning", label="learning, last - first", says="{it:+.2f} turns"),
         Share("revealed", "revealed", "responses", label="gives the answer away", says="{it} of responses",
             title="Gives the answer away"),
-        Share("flagged", "flagged", "went_on", label="called nonsense", says="{it} of those that went on"),
+        Share("flagged", "flagged", "went_on", label="called nonsense", says="{it} of those that continued"),
     )  # fmt: skip
     panels = (
         Panel(
             "turns-to-solve", "Turns to solve an exercise", ("turns",),
-            "Look for a pile at one: exercises that are too easy, or tutors who tell.",
+            "Look for a pile at one: exercises that are too easy, or tutors who give answers away.",
         ),
         Panel(
             "learning", "Learning: turns for the last solved exercise less those for the first",
@@ -56,7 +56,7 @@ class ExercisesMeasure(Measure[Any]):
         ),
         Panel(
             "exercises", "Exercises solved, answers given away", ("solved", "revealed"),
-            "Look for a tutor who tells: its students solve more and learn less.",
+            "Look for a tutor who gives answers away: its students solve more and learn less.",
         ),
     )  # fmt: skip
     compares = (
@@ -82,8 +82,8 @@ class ExercisesMeasure(Measure[Any]):
         ),
         Compared(
             name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",
-            over="responses that went on", definition="Responses that went on and that the student called "
-            "nonsense.",
+            over="responses that the conversation continued with", definition="Responses that the "
+            "conversation continued with and that the student called nonsense.",
         ),
     )  # fmt: skip
 

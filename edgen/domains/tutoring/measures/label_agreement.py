@@ -76,7 +76,7 @@ class LabelAgreementMeasure(OwnCount, Measure[LabelAgreement]):
     )  # fmt: skip
     panels = (
         Panel(
-            "label-agreement", "A labeller says what the speaker says", ("roles.exact",),
+            "label-agreement", "Agreement of labeller and speaker", ("roles.exact",),
             "Low: one of the two does not know what the actions mean.",
         ),
         TablePanel(

@@ -55,15 +55,12 @@ class ReferenceOverlapMeasure(OwnCount, OwnTexts, Measure[ReferenceOverlap | Non
     name = "reference_overlap"
     definition = (
         "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; "
-        "Papineni et al. "
-        "2002, Post 2018) of each response against each of the others alone, and the mean over responses, "
-        "of a sample of at "
-        f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable "
-        f"{VARIABLE} names a "
-        "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is "
-        "from CIMA (Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
-        "`edgen.domains.tutoring.measures.best_of_others` does that. The interval is by the bootstrap over "
-        "scenarios."
+        "Papineni et al. 2002, Post 2018) of each response against each of the others alone, and the mean "
+        f"over responses, of a sample of at most {MOST_TURNS:,} turns. Where the extra bertscore is "
+        f"installed and the environment variable {VARIABLE} names a model, BERTScore's F1 (Zhang et al. "
+        "2020) likewise. CIMA (Stasaski, Kao and Hearst 2020, section 5) scores a model's responses by the "
+        "best of several references; `edgen.domains.tutoring.measures.best_of_others` does that. The "
+        "interval is by the bootstrap over scenarios."
     )
     order = 15
     counts = ReferenceOverlapCount
@@ -79,7 +76,7 @@ class ReferenceOverlapMeasure(OwnCount, OwnTexts, Measure[ReferenceOverlap | Non
         Panel(
             "reference-overlap", "Independent responses in the same words: best BLEU of the others",
             ("bleu",),
-            "Near 100: tutors who say the same, so that several responses to a turn tell no more than one.",
+            "Near 100: the tutors say the same, so several responses to a turn add nothing to one.",
         ),
     )  # fmt: skip
 

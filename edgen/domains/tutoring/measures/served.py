@@ -59,7 +59,7 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
     )  # fmt: skip
     panels = (
         Panel(
-            "served", "Where the turns come from that students are served", ("sources",),
+            "served", "Sources of the turns that students are served", ("sources",),
             "Look for a pool that runs dry: more rounds, more sessions a round, or fewer keywords to share.",
         ),
         Panel("rounds", "Sources by round", ("by_round",)),
@@ -67,8 +67,8 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
     compares = (
         _define_share("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those "
         "that students are served."),
-        _define_share("served_dry", "the pool had nothing", "dry", "Templates since the pool had nothing, of "
-        "turns served."),
+        _define_share("served_dry", "the pool had nothing", "dry", "Templates because the pool had nothing, "
+        "of turns served."),
         _define_share("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a "
         "student calls nonsense."),
     )  # fmt: skip

@@ -27,7 +27,7 @@ class WantedActionsMeasure(Measure[Any]):
     panels = (
         Panel(
             "wanted-actions", "Responses that take the action that was wanted", ("actions",),
-            "Low: the model does not do what it is asked for, or calls it something else.",
+            "Low: the model does not take the wanted action, or gives it another name.",
         ),
     )  # fmt: skip
     compares = (

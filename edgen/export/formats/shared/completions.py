@@ -27,12 +27,10 @@ OF_COMPLETIONS = frozenset({"contradictory", "middling", "repeated"})
 
 # The rule, for cards.
 RULE = (
-    "Where pairs carry strengths (`edgen pairs --signal oracle`), these decide: after each prompt, the "
-    "middle is the mean "
-    "strength of the completions in a scenario's labelled pairs. A completion is good if it would be "
-    "preferred to the "
-    f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to "
-    "it so. The others are left out as middling."
+    "Where pairs have strengths (`edgen pairs --signal oracle`), the strengths decide: after each prompt, "
+    "the middle is the mean strength of the completions in a scenario's labelled pairs. A completion is "
+    f"good if it would be preferred to the middle with a probability of at least {(1 + CLEAR) / 2:.2f}, and "
+    "bad if the middle would be preferred to it with that probability. The others are left out as middling."
 )
 
 

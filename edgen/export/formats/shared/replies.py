@@ -28,18 +28,18 @@ from edgen.plugin.formats import (
 
 # The source of `describe`'s result, for cards.
 DESCRIBED = (
-    "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which "
-    "reply of the "
-    "trained side comes next, from 0), role (whom the policy plays), and as JSON texts before (the turns so "
+    "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which reply "
+    "of the trained side comes next, from 0), role (of the policy), and as JSON texts before (the turns so "
     "far) and scenario (its values)"
 )
 
 
 # A note about the reward, for cards.
 REWARDED = (
-    "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and "
-    "its `limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or "
-    "0 where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+    "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge "
+    "and its `limits` count. The reward is how probably the judge prefers the policy's reply to the "
+    "reference: 1 or 0 where both orders agree, 0.5 where they do not. Any text that is not a reply of that "
+    "role gets 0."
 )
 
 

@@ -53,8 +53,8 @@ FORMAT = Format(
                 library="ParlAI",
                 version="1.7.2",
                 day="2026-11-27",
-                what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, "
-                "valid and test with its right answer.",
+                what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, returned every example of "
+                "train, valid and test with its right answer.",
             ),
             Tried(
                 library="noesis_dataset",
@@ -77,7 +77,7 @@ FORMAT = Format(
             {
                 "data-split": "train, dev or test",
                 "example-id": "the conversation's id and the number of the turn to choose, from 1",
-                "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
+                "messages-so-far": "all earlier turns: `speaker` and `utterance` of each",
                 "options-for-correct-answers": "the right answer: `candidate-id` and `utterance`; `NONE` "
                 "if it is not among the candidates; in sub-task 2 also all "
                 "equal or nearly equal texts of the pool, in 3 its paraphrases; not in the "
@@ -90,7 +90,7 @@ FORMAT = Format(
                 "`Standing`; in the test file what the agent may know",
             }
         ),
-        DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
+        DataTable({"candidate-id": "its id in every file", "utterance": "the text of the candidate"}, "pool"),
         DataTable(
             {
                 "data-split": "train or dev",

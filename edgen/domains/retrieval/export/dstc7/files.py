@@ -121,7 +121,7 @@ class ExampleFiles(RowFiles):
         if self.options.subtask == 3:
             yield from self._list_paraphrase_notes(total)
         if self.options.subtask == 5 and not self.counts["profiles"]:
-            yield "The run's space tells of no courses, so examples have no profile."
+            yield "The run's space has no courses, so examples have no profile."
         if self.counts["profiles"] and not self.counts["preferences"]:
             yield (
                 "`Aggregated` is empty in every profile: no dimension of the space, and no field of its "
@@ -131,8 +131,8 @@ class ExampleFiles(RowFiles):
     def _list_paraphrase_notes(self, total: int) -> Iterator[str]:
         run = self.staging.run
         yield (
-            f"A model wrote the paraphrases ({', '.join(list_writers(run.rundir))}); nobody checked that they "
-            "say the same."
+            f"A model wrote the paraphrases ({', '.join(list_writers(run.rundir))}); nobody checked that "
+            "they mean the same."
         )
         if alone := total - self.counts["reworded"]:
             tests = " or the only one is for tests," if self.options.tests == 1 else ""
