@@ -103,7 +103,6 @@ NOT_EXACT = {
     "Dutch, a summary below",
     "JSON, parallel lists and a topic",
     "JavaScript, backticks",
-    "TypeScript objects",
     "XML, emotion as an element",
     "e-mail bodies of two paragraphs",
     "prose, adverbs that change",

@@ -32,7 +32,6 @@ UNLEARNED = {
     "JSON, cut short",
     "JSON, parallel lists and a topic",
     "JavaScript, backticks",
-    "TypeScript objects",
     "XML, emotion as an element",
     "large model: notes between",
     "log with margin",

@@ -81,7 +81,7 @@ _NEUTRAL = frozenset({
     "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
-    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
+    "likelihood", "chance", "const", "export", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
     "roughly", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
