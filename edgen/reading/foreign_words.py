@@ -218,9 +218,10 @@ def _translate_heading(lines: list[str], lowered: list[str], stems: list[str]) -
     for place in reversed(range(len(lines) - 1)):
         if not any(map(lowered[place].__contains__, stems)):
             continue
-        below = next(filter(str.strip, lines[place + 1 :]), "").strip('*_ >`"')
+        at = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), place)
+        below = lines[at].strip('*_ >`"')
         if len(lines[place]) <= _HEADING_LENGTH and below[:1].isdigit() and not _NOT.search(lines[place]):
-            return "\n".join([*lines[:place], "Probability:", *lines[place + 1 :]])
+            return "\n".join([*lines[:place], f"Probability: {below}", *lines[at + 1 :]])
         return None
     return None
 

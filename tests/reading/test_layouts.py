@@ -96,7 +96,6 @@ NOT_EXACT = {
     "screenplay, parentheticals and slug lines",
     "play, names in capitals, stage directions on a line",
     "large model: notes between",
-    "markdown, call-outs",
     "probability in the middle, in a bracketed line",
     "moods in italics before the text",
     "JSON, cut short",

@@ -35,7 +35,6 @@ UNLEARNED = {
     "XML, emotion as an element",
     "large model: notes between",
     "log with margin",
-    "markdown, call-outs",
     "probability in words behind",
     "prose, adverbs that change",
     "two turns in a line",
