@@ -50,14 +50,16 @@ _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
     r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
     r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
+    r"|\b(?:kans|chans(?:en)?|sjansen?|szansa|esély|шанс)\b"
 )
 # Each of the words above holds one of these stems.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
     "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
     "가능성", "احتمال", "संभाव",
-    "प्रायिक", "הסתברות",
+    "प्रायिक", "הסתברות", "kans", "chans", "sjanse", "szansa", "esély", "шанс",
 )  # fmt: skip
+_EVERYDAY = frozenset({"kans", "chans", "sjanse", "szansa", "esély", "шанс"})  # in speech, too: no headings
 _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 # The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
@@ -199,7 +201,7 @@ def _translate_lines(lines: list[str], lowered: list[str], stems: list[str], rol
         if any(map(lowered[place].__contains__, stems)) and (foot := _FOOT.match(lines[place])) is not None:
             break
     if foot is None:
-        return _translate_heading(lines, lowered, [*stems, "probab"])
+        return _translate_heading(lines, lowered, [*({*stems} - _EVERYDAY), "probab"])
     if _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)

@@ -99,7 +99,6 @@ NOT_EXACT = {
     "probability in the middle, in a bracketed line",
     "moods in italics before the text",
     "JSON, cut short",
-    "Dutch, a summary below",
     "JSON, parallel lists and a topic",
     "JavaScript, backticks",
     "XML, emotion as an element",

@@ -28,7 +28,6 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 # Layouts that are not learned: replies are rejected as truncated, are not read as meant, or are read in another
 # way from reply to reply; two turns stand in a line, or notes stay in the turns.
 UNLEARNED = {
-    "Dutch, a summary below",
     "JSON, cut short",
     "JSON, parallel lists and a topic",
     "JavaScript, backticks",
