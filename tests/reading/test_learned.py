@@ -30,7 +30,6 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 UNLEARNED = {
     "JSON, cut short",
     "JSON, parallel lists and a topic",
-    "XML, emotion as an element",
     "large model: notes between",
     "log with margin",
     "probability in words behind",
