@@ -29,7 +29,6 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 # way from reply to reply; two turns stand in a line, or notes stay in the turns.
 UNLEARNED = {
     "JSON, cut short",
-    "JSON, parallel lists and a topic",
     "large model: notes between",
     "log with margin",
     "probability in words behind",
