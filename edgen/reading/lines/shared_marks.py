@@ -46,6 +46,7 @@ _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
+_KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
 # A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
@@ -127,16 +128,29 @@ def _drop_stages(lines: Sequence[RoleLine]) -> None:
 def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
     """Remove the lines with which all texts begin, apart from numbers and roles: `Today at 9:30`."""
     roles = {line.role.lower() for line in lines}
+    below = all(line.body.lstrip(" \t")[:1] == "\n" for line in lines)  # the labels
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
-        if not all(text[2] for text in texts) or not _are_alike(firsts, roles):
+        keyed = below and _have_key(firsts) and _head_texts([text[2] for text in texts])
+        if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
             return
         spoken = not any(map(str.isdigit, firsts[0])) and not _KEYWORD.fullmatch(firsts[0])
         if spoken and len({*firsts}) == 1:
             return
         for line, text in zip(lines, texts, strict=True):
             line.body = text[2]
+
+
+def _have_key(lines: Sequence[str]) -> bool:
+    """Return whether short lines have the same key: `Subject: verbs`."""
+    keys = {found[1] if len(line) <= _LONGEST and (found := _KEY.match(line)) else "" for line in lines}
+    return len(keys) == 1 and keys != {""}
+
+
+def _head_texts(below: Sequence[str]) -> bool:
+    """Return whether a blank line or another key follows the first lines of some texts."""
+    return all(text[:1] == "\n" for text in below) or _have_key([text.partition("\n")[0] for text in below])
 
 
 def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
