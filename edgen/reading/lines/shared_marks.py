@@ -230,7 +230,10 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
     most = min(map(len, bodies)) - 1
-    while shared < most and _are_alike([body[-1 - shared] for body in bodies], roles):
+    while shared < most:
+        ends = [body[-1 - shared] for body in bodies]
+        if not (_are_alike(ends, roles) or _have_key(ends)):
+            break
         shared += 1
     while shared and not bodies[0][-shared].strip():
         shared -= 1
