@@ -30,7 +30,6 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 UNLEARNED = {
     "JSON, cut short",
     "large model: notes between",
-    "log with margin",
     "probability in words behind",
     "prose, adverbs that change",
     "two turns in a line",

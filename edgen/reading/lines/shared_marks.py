@@ -47,6 +47,7 @@ _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
 _KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
+_MARGIN = compile_later(r"(?:[ \t]+(?=[^\W\d_]))?")  # before words: lists and code may need their blanks
 # A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
@@ -79,6 +80,8 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
+    if several:
+        _drop_margin(lines)
     if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
@@ -151,6 +154,20 @@ def _have_key(lines: Sequence[str]) -> bool:
 def _head_texts(below: Sequence[str]) -> bool:
     """Return whether a blank line or another key follows the first lines of some texts."""
     return all(text[:1] == "\n" for text in below) or _have_key([text.partition("\n")[0] for text in below])
+
+
+def _drop_margin(lines: Sequence[RoleLine]) -> None:
+    """Remove the margin of the further lines of turns, if it is the same in all turns that have some."""
+    margins = [
+        {_MARGIN.match(line)[0] for line in further}  # type: ignore[index]
+        for one in lines[:-1]
+        if (further := [*filter(str.strip, one.body.strip().split("\n")[1:])])
+    ]
+    if len(margins) < _LEAST or len(margins[0]) > 1 or any(found != margins[0] for found in margins):
+        return
+    if margin := margins[0].pop():
+        for one in lines:
+            one.body = one.body.replace(f"\n{margin}", "\n")
 
 
 def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
