@@ -138,7 +138,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
         keyed = below and _have_key(firsts) and _head_texts([text[2] for text in texts])
         if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
             return
-        spoken = not any(map(str.isdigit, firsts[0])) and not _KEYWORD.fullmatch(firsts[0])
+        spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
         if spoken and len({*firsts}) == 1:
             return
         for line, text in zip(lines, texts, strict=True):
