@@ -135,7 +135,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
-        keyed = below and _have_key(firsts) and _head_texts([text[2] for text in texts])
+        keyed = below and have_key(firsts) and _head_texts([text[2] for text in texts])
         if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
             return
         spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
@@ -145,7 +145,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
             line.body = text[2]
 
 
-def _have_key(lines: Sequence[str]) -> bool:
+def have_key(lines: Sequence[str]) -> bool:
     """Return whether short lines have the same key: `Subject: verbs`."""
     keys = {found[1] if len(line) <= _LONGEST and (found := _KEY.match(line)) else "" for line in lines}
     return len(keys) == 1 and keys != {""}
@@ -153,21 +153,26 @@ def _have_key(lines: Sequence[str]) -> bool:
 
 def _head_texts(below: Sequence[str]) -> bool:
     """Return whether a blank line or another key follows the first lines of some texts."""
-    return all(text[:1] == "\n" for text in below) or _have_key([text.partition("\n")[0] for text in below])
+    return all(text[:1] == "\n" for text in below) or have_key([text.partition("\n")[0] for text in below])
 
 
 def _drop_margin(lines: Sequence[RoleLine]) -> None:
-    """Remove the margin of the further lines of turns, if it is the same in all turns that have some."""
+    """Remove the margin that the further lines of turns share."""
+    if margin := find_margin([line.body for line in lines[:-1]]):
+        for line in lines:
+            line.body = line.body.replace(f"\n{margin}", "\n")
+
+
+def find_margin(texts: Sequence[str]) -> str:
+    """Return the blanks with which the further lines of texts begin, if all texts with further lines share
+    them; else nothing."""
     margins = [
         {_MARGIN.match(line)[0] for line in further}  # type: ignore[index]
-        for one in lines[:-1]
-        if (further := [*filter(str.strip, one.body.strip().split("\n")[1:])])
+        for text in texts
+        if (further := [*filter(str.strip, text.strip().split("\n")[1:])])
     ]
-    if len(margins) < _LEAST or len(margins[0]) > 1 or any(found != margins[0] for found in margins):
-        return
-    if margin := margins[0].pop():
-        for one in lines:
-            one.body = one.body.replace(f"\n{margin}", "\n")
+    shared = len(margins) >= _LEAST and len(margins[0]) == 1 and margins.count(margins[0]) == len(margins)
+    return margins[0].pop() if shared else ""
 
 
 def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
@@ -249,7 +254,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     most = min(map(len, bodies)) - 1
     while shared < most:
         ends = [body[-1 - shared] for body in bodies]
-        if not (_are_alike(ends, roles) or _have_key(ends)):
+        if not (_are_alike(ends, roles) or have_key(ends)):
             break
         shared += 1
     while shared and not bodies[0][-shared].strip():
