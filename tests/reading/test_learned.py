@@ -30,7 +30,6 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 UNLEARNED = {
     "JSON, cut short",
     "large model: notes between",
-    "probability in words behind",
     "prose, adverbs that change",
     "two turns in a line",
 }
@@ -403,3 +402,25 @@ def test_lists_of_each_speakers_turns_are_learned() -> None:
         return json.dumps(said)
 
     assert None not in _read_other_replies(write)
+
+
+@pytest.mark.parametrize("form", ["{r}: {t}", "**{r}**\n{t}", "### {r}\n\n{t}"])
+@pytest.mark.parametrize("shared", ["{t}\n    And {o}", "Subject: {w}\n\n{t}"])
+def test_what_all_turns_share_in_a_learned_layout_is_left_to_the_general_reader(
+    form: str, shared: str
+) -> None:
+    def write(number: int, turn: str) -> str:
+        turns = [
+            form.format(r=role, t=turn.format(t=first, o=second.lower(), w=_WORDS[(number + i) % 10]))
+            for i, (role, first, second) in enumerate(_lines(number))
+        ]
+        return "\n\n".join([*turns, f"Probability: 0.{number}"])
+
+    layouts = Layouts(TEACHER_STUDENT)
+    for number in range(5):
+        result = read_unknown(write(number, "{t}"), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(write(number, "{t}"), result)
+    assert layouts.read(write(6, "{t}")) is not None
+    known = layouts.read(write(7, shared))
+    assert known is None or known == read_unknown(write(7, shared), TEACHER_STUDENT)
