@@ -30,6 +30,7 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 UNLEARNED = {
     "JSON, cut short",
     "large model: notes between",
+    "probability in words behind",
     "prose, adverbs that change",
     "two turns in a line",
 }

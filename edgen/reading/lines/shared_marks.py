@@ -135,7 +135,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
-        keyed = below and have_key(firsts) and _head_texts([text[2] for text in texts])
+        keyed = below and have_key(firsts) and _stand_above_texts([text[2] for text in texts])
         if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
             return
         spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
@@ -151,7 +151,7 @@ def have_key(lines: Sequence[str]) -> bool:
     return len(keys) == 1 and keys != {""}
 
 
-def _head_texts(below: Sequence[str]) -> bool:
+def _stand_above_texts(below: Sequence[str]) -> bool:
     """Return whether a blank line or another key follows the first lines of some texts."""
     return all(text[:1] == "\n" for text in below) or have_key([text.partition("\n")[0] for text in below])
 
