@@ -148,7 +148,7 @@ _TOKEN = compile_later(
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", "`": "`", '"""': '"""'}
 _TRIES = 8  # containers that the strict parser may reject before it is no longer called
-_STRING_ENDS = frozenset("\"”'’`")
+_STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = compile_later(
     r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)"
