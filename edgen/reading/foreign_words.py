@@ -67,6 +67,7 @@ _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
+_NUMBER_ALONE = compile_later(r"\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?")
 _LINE = RolePattern(r"(?m)^[^\w\n]{0,40}(?:NAME)\b[^:：\n]{0,60}[:：]")
 _OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*[{\[])")
 # Escaped letters beyond ASCII; an escaped backslash begins none.
@@ -223,7 +224,9 @@ def _translate_heading(lines: list[str], lowered: list[str], stems: list[str]) -
         at = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), place)
         below = lines[at].strip('*_ >`"')
         if len(lines[place]) <= _HEADING_LENGTH and below[:1].isdigit() and not _NOT.search(lines[place]):
-            return "\n".join([*lines[:place], f"Probability: {below}", *lines[at + 1 :]])
+            if _NUMBER_ALONE.fullmatch(below):  # perhaps in a quotation, as the heading
+                return "\n".join([*lines[:place], f"Probability: {below}", *lines[at + 1 :]])
+            return "\n".join([*lines[:place], "Probability:", *lines[place + 1 :]])
         return None
     return None
 
