@@ -50,14 +50,16 @@ _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
     r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
     r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
+    r"|\b(?:kans|chans(?:en)?|sjansen?|szansa|esély|шанс)\b"
 )
 # Each of the words above holds one of these stems.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
     "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
     "가능성", "احتمال", "संभाव",
-    "प्रायिक", "הסתברות",
+    "प्रायिक", "הסתברות", "kans", "chans", "sjanse", "szansa", "esély", "шанс",
 )  # fmt: skip
+_EVERYDAY = frozenset({"kans", "chans", "sjanse", "szansa", "esély", "шанс"})  # in speech, too: no headings
 _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 # The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
@@ -65,6 +67,7 @@ _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
+_NUMBER_ALONE = compile_later(r"\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?")
 _LINE = RolePattern(r"(?m)^[^\w\n]{0,40}(?:NAME)\b[^:：\n]{0,60}[:：]")
 _OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*[{\[])")
 # Escaped letters beyond ASCII; an escaped backslash begins none.
@@ -199,7 +202,7 @@ def _translate_lines(lines: list[str], lowered: list[str], stems: list[str], rol
         if any(map(lowered[place].__contains__, stems)) and (foot := _FOOT.match(lines[place])) is not None:
             break
     if foot is None:
-        return _translate_heading(lines, lowered, [*stems, "probab"])
+        return _translate_heading(lines, lowered, [*({*stems} - _EVERYDAY), "probab"])
     if _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
@@ -218,8 +221,11 @@ def _translate_heading(lines: list[str], lowered: list[str], stems: list[str]) -
     for place in reversed(range(len(lines) - 1)):
         if not any(map(lowered[place].__contains__, stems)):
             continue
-        below = next(filter(str.strip, lines[place + 1 :]), "").strip('*_ >`"')
+        at = next((at for at in range(place + 1, len(lines)) if lines[at].strip()), place)
+        below = lines[at].strip('*_ >`"')
         if len(lines[place]) <= _HEADING_LENGTH and below[:1].isdigit() and not _NOT.search(lines[place]):
+            if _NUMBER_ALONE.fullmatch(below):  # perhaps in a quotation, as the heading
+                return "\n".join([*lines[:place], f"Probability: {below}", *lines[at + 1 :]])
             return "\n".join([*lines[:place], "Probability:", *lines[place + 1 :]])
         return None
     return None

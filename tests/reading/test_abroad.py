@@ -224,3 +224,21 @@ def test_a_student_who_cannot_is_no_model_that_declines(text: str, refused: bool
 def test_words_of_a_vocabulary_are_no_conversation_within_a_turn() -> None:
     text = "Two words for today.\nLehrer: teacher\nSchüler: pupil"
     assert read_turn(text, "Teacher") == TurnReply(text)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "student", "foot", "value"),
+    [
+        ("Leraar", "Leerling", "Kans: 80%", 0.8), ("Leraar", "Leerling", "Kans dat hij het niet begrijpt: 0,8", None),
+        ("Lärare", "Elev", "Chans: 0,8", 0.8), ("Учитель", "Ученик", "Шанс: 0.8", 0.8),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("below", ["", "\n\nDat was het."])
+def test_the_everyday_word_for_a_probability_is_read(
+    teacher: str, student: str, foot: str, value: float | None, below: str
+) -> None:
+    text = f"{teacher}: Ja?\n{student}: So, so.\n{teacher}: Ja.\n{student}: Kansas\n3 is it."
+    result = read(f"{text}\n\n{foot}{below}")
+    assert isinstance(result, Conversation)
+    assert result.probability == value
+    assert result.turns[-1].text == "Kansas\n3 is it."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bench.replies import LAYOUTS
@@ -202,3 +204,44 @@ def test_a_number_alone_in_front_counts_unless_a_line_below_speaks_of_the_contra
     result = read(f"20%\n\n{lines}")
     assert isinstance(result, Conversation)
     assert result.probability is None
+
+
+@pytest.mark.parametrize(
+    ("form", "foot"),
+    [
+        ("> [!quote] {r}\n> {t}\n", "\n> [!info] Probability\n> 0.4"),
+        ("> [!quote] {r}\n> {t}\n", "\n> [!note]- Probability: 40%"),
+        ("<turn><speaker>{r}</speaker><mood>calm</mood><text>{t}</text></turn>", "<probability>0.4</probability>"),
+        ("<turn><speaker>{r}</speaker><text>{t}</text><mood>calm</mood></turn>", "<probability>0.4</probability>"),
+        ("<turn><speaker>{r}</speaker><text>{t}</text></turn>", "<understanding>0.4</understanding>"),
+        ("<turn><mood>calm</mood><speaker>{r}</speaker><text>{t}</text></turn>", "<probability>0.4</probability>"),
+        ("From: {r}\nTo: you\nSubject: {t[0]} {t[3]}{t[4]}{t[5]}\n\n{t}\n\n---\n", "\nProbability: 0.4"),
+        ("{{ role: '{r}', text: `{t}` }},", "\n];\nexport const probability = 0.4;"),
+    ],
+)  # fmt: skip
+def test_notes_and_marks_around_texts_are_no_words_of_turns(form: str, foot: str) -> None:
+    head = "export const turns = [\n" if "`" in form else ""
+    result = read(head + reply(form, foot="\n" + foot))
+    assert isinstance(result, Conversation)
+    assert [(turn.role, turn.text) for turn in result.turns] == [*zip(ROLES, SAID, strict=True)]
+    assert result.probability == pytest.approx(0.4)
+
+
+def test_words_after_a_label_are_no_head_of_a_message() -> None:
+    said = [(role, f"Note: {text}\n\nOf {text[5:]}") for role, text in zip(ROLES, SAID, strict=True)]
+    assert spoken("\n\n".join(map(": ".join, said))) == said
+
+
+@pytest.mark.parametrize(("blanks", "kept"), [("    ", ""), ("  - ", "  - ")])
+def test_a_margin_is_no_part_of_a_turn_unless_a_list_needs_it(blanks: str, kept: str) -> None:
+    turns = [*zip(ROLES, SAID, reversed(SAID), strict=True)]
+    text = "\n".join(f"{role}: {said}\n{blanks}{more}" for role, said, more in turns)
+    assert spoken(text) == [(role, f"{said}\n{kept}{more}") for role, said, more in turns]
+
+
+def test_parallel_lists_and_a_number_of_what_was_understood_are_read_in_json() -> None:
+    value = {"topic": "light", "teacher_lines": SAID[::2], "student_lines": SAID[1::2], "understanding": 0.4}
+    result = read(json.dumps(value))
+    assert isinstance(result, Conversation)
+    assert [(turn.role, turn.text) for turn in result.turns] == [*zip(ROLES, SAID, strict=True)]
+    assert result.probability == pytest.approx(0.4)

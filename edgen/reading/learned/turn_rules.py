@@ -18,6 +18,7 @@ from edgen.core.text import compile_later
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.texts import DIGITS
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
+from edgen.reading.lines.shared_marks import find_margin, have_key
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, is_likely, may_head, read_value_of_line
@@ -95,6 +96,8 @@ class TurnRules(msgspec.Struct):
                 return None
             if joined and not self.several and (f"{self.joint} " in whole or f"{self.joint}\t" in whole):
                 return None  # margins of such lines are taken away from some turns alone
+            if joined and self.joint[1:].isspace() and find_margin(said[:-1]) != self.joint[1:]:
+                return None
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
                 whole = " ".join(said)
@@ -169,6 +172,8 @@ class TurnRules(msgspec.Struct):
             if broken and ("\n " in whole or "\n\t" in whole):
                 if self.begins:
                     return None  # margins of blocks are taken away from some turns alone
+                if find_margin(said[:-1]):
+                    return None
                 lines = [line.lstrip(" \t") for line in lines]
             if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
                 return None
@@ -277,12 +282,12 @@ def _begin_with_letters(whole: str, marks: str) -> bool:
 
 
 def _share_lines(said: Sequence[str]) -> bool:
-    """Return whether all turns but the last have as many words in their first lines, or in their last ones:
-    a line that they share belongs to the layout."""
+    """Return whether all turns but the last have as many words in their first lines, or in their last ones,
+    or the same key: a line that they share belongs to the layout."""
     for cut, place in ((str.partition, 0), (str.rpartition, 2)):
-        counts = (len(cut(text, "\n")[place].split()) for text in said[:-1])
-        count = next(counts)
-        if all(map(count.__eq__, counts)):
+        lines = [cut(text, "\n")[place] for text in said[:-1]]
+        counts = {len(line.split()) for line in lines}
+        if len(counts) == 1 or have_key(lines):
             return all("\n" in text for text in said[:-1])
     return False
 

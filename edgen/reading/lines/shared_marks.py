@@ -46,6 +46,8 @@ _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
+_KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
+_MARGIN = compile_later(r"(?:[ \t]+(?=[^\W\d_]))?")  # before words: lists and code may need their blanks
 # A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
@@ -78,6 +80,8 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
+    if several:
+        _drop_margin(lines)
     if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
@@ -127,16 +131,48 @@ def _drop_stages(lines: Sequence[RoleLine]) -> None:
 def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
     """Remove the lines with which all texts begin, apart from numbers and roles: `Today at 9:30`."""
     roles = {line.role.lower() for line in lines}
+    below = all(line.body.lstrip(" \t")[:1] == "\n" for line in lines)  # the labels
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
-        if not all(text[2] for text in texts) or not _are_alike(firsts, roles):
+        keyed = below and have_key(firsts) and _stand_above_texts([text[2] for text in texts])
+        if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
             return
-        spoken = not any(map(str.isdigit, firsts[0])) and not _KEYWORD.fullmatch(firsts[0])
+        spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
         if spoken and len({*firsts}) == 1:
             return
         for line, text in zip(lines, texts, strict=True):
             line.body = text[2]
+
+
+def have_key(lines: Sequence[str]) -> bool:
+    """Return whether short lines have the same key: `Subject: verbs`."""
+    keys = {found[1] if len(line) <= _LONGEST and (found := _KEY.match(line)) else "" for line in lines}
+    return len(keys) == 1 and keys != {""}
+
+
+def _stand_above_texts(below: Sequence[str]) -> bool:
+    """Return whether a blank line or another key follows the first lines of some texts."""
+    return all(text[:1] == "\n" for text in below) or have_key([text.partition("\n")[0] for text in below])
+
+
+def _drop_margin(lines: Sequence[RoleLine]) -> None:
+    """Remove the margin that the further lines of turns share."""
+    if margin := find_margin([line.body for line in lines[:-1]]):
+        for line in lines:
+            line.body = line.body.replace(f"\n{margin}", "\n")
+
+
+def find_margin(texts: Sequence[str]) -> str:
+    """Return the blanks with which the further lines of texts begin, if all texts with further lines share
+    them; else nothing."""
+    margins = [
+        {_MARGIN.match(line)[0] for line in further}  # type: ignore[index]
+        for text in texts
+        if (further := [*filter(str.strip, text.strip().split("\n")[1:])])
+    ]
+    shared = len(margins) >= _LEAST and len(margins[0]) == 1 and margins.count(margins[0]) == len(margins)
+    return margins[0].pop() if shared else ""
 
 
 def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
@@ -216,7 +252,10 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
     most = min(map(len, bodies)) - 1
-    while shared < most and _are_alike([body[-1 - shared] for body in bodies], roles):
+    while shared < most:
+        ends = [body[-1 - shared] for body in bodies]
+        if not (_are_alike(ends, roles) or have_key(ends)):
+            break
         shared += 1
     while shared and not bodies[0][-shared].strip():
         shared -= 1

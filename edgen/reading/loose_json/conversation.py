@@ -135,6 +135,8 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
             if child[-1:] == "%" or child[-4:] == "cent":
                 result.percentages += [child] if UNDERSTANDING.fullmatch(key.strip()) else []
             _note(said, child, result, keys)
+        elif type(child) is float and UNDERSTANDING.fullmatch(key.strip()):
+            result.percentages.append(child)
         if contains:
             if not said.probable and UNDERSTANDING.fullmatch(key.strip()):
                 result.percentages += _find_sole_number(child)

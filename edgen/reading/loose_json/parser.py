@@ -144,9 +144,9 @@ def _double_backslashes(text: str) -> tuple[str, int]:
 
 _TOKEN = compile_later(
     r"(?>(?:[\s,;]|//[^\n]*)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
-    r"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
+    r"|[\"“”'‘]|(?:(?<=:)|(?<=:[ ]))`(?!`))|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
-_CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
+_CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", "`": "`", '"""': '"""'}
 _TRIES = 8  # containers that the strict parser may reject before it is no longer called
 _STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
@@ -156,7 +156,7 @@ _AFTER_VALUE = compile_later(
 _AFTER_KEY = compile_later(r"\s*+(?::|=>)")
 _NEXT_KEY = compile_later(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
 _UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_MARK = compile_later(r"\\.|[\"”’'\n]", re.DOTALL)
+_MARK = compile_later(r"\\.|[\"”’'`\n]", re.DOTALL)
 
 
 class _Frame:

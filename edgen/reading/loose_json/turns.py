@@ -32,8 +32,8 @@ UNDERSTANDING = compile_later(
 )
 # A key that is a person's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
-    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn"
-    r"|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|(?:text|message|line|turn"
+    r"|response|utterance)s?|repl(?:y|ies)|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
 _NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")

@@ -52,7 +52,25 @@ _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}
 _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/\w{1,30}|[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
-_BEHIND = compile_later(rf"{_END}\s*(?:{_OPEN}\s*)*")
+# Elements such as `<mood>calm</mood>` next to the element of a text.
+_TEXT_TAGS = (
+    "text",
+    "content",
+    "message",
+    "utterance",
+    "line",
+    "says",
+    "said",
+    "speech",
+    "words",
+    "dialogue",
+    "body",
+)
+_SPOKEN = rf"(?:{'|'.join(_TEXT_TAGS)})"
+_NAMES = "|".join(sorted(_SPEAKER_TAGS))
+_NOTES = rf"(?:\s*<(?!(?:{_SPOKEN}|{_NAMES})\b)(?P<note>\w{{1,30}})>[^<>\n]{{0,80}}</(?P=note)>){{1,4}}"
+_NOTES_AFTER = compile_later(rf"(?i)(</{_SPOKEN}>(?:\s*{_ANY}){{0,4}}?){_NOTES}(?=\s*(?:{_ANY}|{_BEGIN}|\Z))")
+_BEHIND = compile_later(rf"(?i){_END}(?:{_NOTES}(?=\s*<{_SPOKEN}\b))?\s*(?:{_OPEN}\s*)*")
 _ANY_TAG = compile_later(_ANY)
 _CLOSING_NEXT = compile_later(rf"\s*{_CLOSE}")
 _OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
@@ -204,11 +222,13 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = _TAG.sub(label_tag, text)
     if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
-    end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in elements], default=-1)
+    closed = (*_TEXT_TAGS, *elements)
+    end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in closed], default=-1)
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
     if _follow_texts(rewritten):
         return text
+    rewritten = _NOTES_AFTER.sub(r"\1", rewritten)
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as

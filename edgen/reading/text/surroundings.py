@@ -33,7 +33,7 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:(?:\w{1,30}_)?(?:probability"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:(?<=\[!)\w{1,20}\][-+]?[ ])?(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
@@ -54,6 +54,7 @@ _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 # A number at the end of the line needs no separator.
 _AT_END = compile_later(r"[ ](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
+_CALL_OUT = compile_later(r"\A[\s>]{0,9}\[!\w{1,20}\][-+]?")  # of Markdown: `> [!info] Probability`
 _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
@@ -81,7 +82,7 @@ _NEUTRAL = frozenset({
     "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
-    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
+    "likelihood", "chance", "const", "export", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
     "roughly", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
@@ -145,7 +146,7 @@ def read_value_of_line(line: str) -> str | None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
         return None
-    line = _SCALE.sub("", line)
+    line = _SCALE.sub("", _CALL_OUT.sub("", line) if "[!" in line else line)
     likely = _LIKELY.search(line)
     if likely is None:
         return None
