@@ -239,7 +239,7 @@ def test_the_simulated_judge_is_as_sure_as_it_should_be(command: Command, tmp_pa
     )
     assert command("report", tmp_path / "run").code == 0
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Calibration of the judge's preferences" in page
+    assert "Calibration of the judge&#39;s preferences" in page
     assert "Soft preferences of edgen-simulator" in page
     stats = command("stats", tmp_path / "run", "--only", "calibration")
     assert "log probabilities 0." in " ".join(stats.out.split())

@@ -82,7 +82,7 @@ def shares() -> dict[str, float]:
         label="0", scenarios=SCENARIOS, outcomes=lambda: outcomes(0, REFUSAL, turns), turns=lambda s, r: ()
     )
     real = ArmSums(arm)
-    wanted = [spec for spec in list_metric_specs([real, real]) if spec.name in excluded]
+    wanted = [spec for spec in list_metric_specs([real, real], {}) if spec.name in excluded]
     tables = [columns(salt, REFUSAL, turns) for salt in range(SEEDS)]
     assert all(np.array_equal(real.find_column(name), sums) for name, sums in tables[0].items())
     # Each arm is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 independent
