@@ -6,9 +6,7 @@ holder of the folder's lock drops the other one (`settle_digests`). A file with 
 from outside: a flipped bit, a cut, an editor. Such a file is refused before it is used.
 
 A file without an entry was written by an older edgen, or by hand, and is accepted. `digests.json` contains
-its own digest. Writers hold the folder's lock; readers need none.
-
-A folder with kept files holds no links, which could lead anywhere (`refuse_links`).
+its own digest. Writers hold the folder's lock; readers need none. The folder holds no links (`refuse_links`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A scheduler for single calls: a bounded set of workers, each with one task at a time.
 
 A worker takes the next task, requests answers that the ledger lacks, and stores each before the task sees it.
-A bad answer is data; only bugs raise. `Watchdog` finds silent services: calls are running, and none has been
-answered for too long.
+A bad answer is data; only bugs raise. `Watchdog` finds silent services: no running call is answered.
 """
 
 from __future__ import annotations

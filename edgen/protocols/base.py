@@ -8,8 +8,7 @@ Every use of a model is a `Protocol`: a judge, an annotator, a space's growth. A
 conversations is a `ConversationProtocol`. A job names it, and the object gives the rest of edgen everything
 that it needs to know.
 
-Optional abilities of protocols are parts, one for each purpose (`PARTS`). `RolesAndSettings`, which checking
-a job uses, is in `edgen.config.job`.
+Optional abilities are parts (`PARTS`). `RolesAndSettings`, for checks of jobs, is in `edgen.config.job`.
 """
 
 from __future__ import annotations

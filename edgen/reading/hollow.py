@@ -28,9 +28,8 @@ _SENTENCE = compile_later(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\
 _ENDS = "\n.!?…。！？"
 _LISTED = compile_later(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = compile_later(r"([^\n:：]{1,60})[:：]\s")
-_QUOTED = compile_later(
-    r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
-)  # in a sentence: words that a side may say
+# In a sentence: words that a side may say.
+_QUOTED = compile_later(r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)")
 _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 # Bytes as they are compared first: letters and digits in lower case, and blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
@@ -225,11 +224,7 @@ def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
 
 
 def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
-    """Return whether a turn may repeat the prompt.
-
-    Then all its sentences, or long ones, have only words of the prompt. `said`: the sentences of the turns
-    that are `marked`.
-    """
+    """Return whether a turn may repeat the prompt: its sentences, or long ones, have only words of that."""
     known = _KNOWN.add(brief)
     near = [
         one

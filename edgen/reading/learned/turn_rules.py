@@ -170,10 +170,8 @@ class TurnRules(msgspec.Struct):
         if lined:
             lines = whole.split("\n") if broken else said
             if broken and ("\n " in whole or "\n\t" in whole):
-                if self.begins:
-                    return None  # margins of blocks are taken away from some turns alone
-                if find_margin(said[:-1]):
-                    return None
+                if self.begins or find_margin(said[:-1]):
+                    return None  # margins of blocks are taken away from some turns alone, or are shared
                 lines = [line.lstrip(" \t") for line in lines]
             if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
                 return None
