@@ -295,7 +295,7 @@ def _read_log(path: Path) -> tuple[Counter[str], set[str], int]:
     """Return the calls and the steps in a log.
 
     How often each call was made; the calls made after their answer had been stored; the steps of the last
-    start that ended by itself.
+    start that was not killed.
     """
     asked: Counter[str] = Counter()
     stored: set[str] = set()

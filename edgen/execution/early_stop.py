@@ -102,7 +102,7 @@ class Usefulness:
         settings, ledger = work.tasks.call_settings, work.ledger
         self._help = work.tasks.useless_help
         self._wanted = settings.stop_when_useless
-        self._gates_count = not settings.top_up  # a top-up stops planning by itself
+        self._gates_count = not settings.top_up  # a top-up ends its own planning
         self._ledger, self._fingerprint, self._counts = ledger, work.fingerprint, work.counts
         self._answers = defaultdict(int, usable)  # answers by role
         self._usable = defaultdict(int, usable)

@@ -1,7 +1,7 @@
 """A scheduler for single calls: a bounded set of workers, each with one task at a time.
 
 A worker takes the next task, requests answers that the ledger lacks, and stores each before the task sees it.
-A bad answer is data; only bugs raise. `Watchdog` finds silent services: no running call is answered.
+A bad answer is data; only bugs raise. `Watchdog` finds services that have been silent for too long.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ shorter way to the same result (`learned`). The steps:
 4. Rules over the lines select one conversation (`lines/line`): the lines under one heading, up to the end
    marker or the probability, without lines inside quotation marks.
 5. A turn is the text between two labels, without the decoration of the layout (`lines/shared_marks`,
-   `lines/turn_ends`, `lines/conversation`). The marks of all turns are listed once, and a rule about a mark
+   `text/surroundings`, `lines/conversation`). The marks of all turns are listed once, and a rule about a mark
    that no turn has does not run. A line inside a turn that calls a role by another word, in any language, is
    a turn of its own, with a repair.
 6. `assembly` makes the conversation and names the repairs.

@@ -27,7 +27,6 @@ from edgen.reading.lines.line import (
 )
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
-from edgen.reading.lines.turn_ends import close_quotation, find_end_of_turn
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -276,8 +275,12 @@ class _Reader:
         """
         repairs = self.block.repairs
         marked = find_marker(body)
-        said = body if marked is None else close_quotation(marked.said, body[marked.end :], self.openers)
-        end, closed = find_end_of_turn(
+        said = (
+            body
+            if marked is None
+            else surroundings.close_quotation(marked.said, body[marked.end :], self.openers)
+        )
+        end, closed = surroundings.find_end_of_turn(
             said, self.openers, last=last, fenced=self.fenced, bracketed=self.bracketed
         )
         if (
