@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench` prints them all. They print numbers and gate nothing."""
+"""Benchmarks: see README.md. `make bench` runs all that need no options of their own."""

@@ -339,18 +339,18 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
 
 # Each of these reads its own options, which `python -m bench NAME --help` prints, and returns an exit code.
 CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
-    "same_bytes": (same_bytes, "What two commits write and print, byte for byte."),
-    "executed": (executed, "The files of edgen in which small tasks execute a function."),
-    "kills": (kills, "Commands are killed, interrupted, and met by a disk that fails."),
-    "flips": (flips_main, "Files and ledgers of runs are damaged, then read by each command."),
-    "real": (real, "Every protocol and asker with a real model."),
-    "cluster": (cluster_main, "Workers of a Ray cluster, and their deaths."),
-    "llama_fleet": (llama_main, "The prompt tokens that three llama.cpp servers evaluate."),
+    "same_bytes": (same_bytes, "Compare what two commits write and print, byte for byte."),
+    "executed": (executed, "List the files of edgen in which small tasks execute a function."),
+    "kills": (kills, "Kill and interrupt commands, or make their disk fail."),
+    "flips": (flips_main, "Damage files and ledgers of runs, then read them with each command."),
+    "real": (real, "Ask a real model through every protocol and asker."),
+    "cluster": (cluster_main, "Measure workers of a Ray cluster, or kill them."),
+    "llama_fleet": (llama_main, "Count the prompt tokens that three llama.cpp servers evaluate."),
     "large_data": (
         large_data,
-        "Memory of `validate`, `compare` and `stats` with data sets of any size and layout.",
+        "Measure `validate`, `compare` and `stats` with data sets of any size and layout.",
     ),
-    "voting": (voting, "People who vote at once, without and with kills of the server."),
+    "voting": (voting, "Let people vote at once, without and with kills of the server."),
 }
 
 

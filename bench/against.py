@@ -49,7 +49,7 @@ def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[
 def count_instructions(checkout: Path, folder: Path, calls: int, *more: str) -> int:
     """Return the instructions of one run, all threads."""
     found = _COUNTED.search(generate(checkout, folder, calls, *more, under=_COUNTER).errors)
-    assert found is not None, "valgrind tells the count at the end"
+    assert found is not None, "valgrind prints the count at the end"
     return int(found[1].replace(",", ""))
 
 

@@ -24,7 +24,7 @@ CONVERSATIONS, KILLS = 10_000, 10
 _LABELS = Path("layers") / "teacher_moves" / "labels.jsonl"
 _PLANTED = 60  # conversations of which each seed labels every turn
 _BACKENDS = {name: {"type": "simulator", "confusion": confusion} for name, confusion in CONFUSIONS.items()}
-_SAID = [
+_OPTIONS = [
     *("--labels", "teacher_moves"),
     *(argument for name in CONFUSIONS for argument in ("--by", name)),
     *(
@@ -48,7 +48,7 @@ def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILL
         edgen("generate", str(ROOT / "jobs" / "quickstart.yaml"), "-n", str(count), "-o", str(run))
         if count == conversations:
             shutil.copytree(run, folder / "killed")
-        ours = edgen("annotate", str(run), *_SAID)
+        ours = edgen("annotate", str(run), *_OPTIONS)
         annotators, peaks[count] = json.loads(ours.output)["annotators"], ours.peak_mb
         requests = sum(one["calls"]["made"] for one in annotators)
         print(
@@ -58,12 +58,12 @@ def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILL
         )
     small, large = peaks.values()
     print(f"  ten times as many: {large / small - 1:+.1%} memory (within 10%)")
-    again = edgen("annotate", str(run), *_SAID)
+    again = edgen("annotate", str(run), *_OPTIONS)
     assert sum(one["calls"]["made"] for one in json.loads(again.output)["annotators"]) == requests
     print(
         f"  started again: {again.wall:.1f} s, CPU {again.cpu:.1f} s, peak {again.peak_mb:.0f} MB", flush=True
     )
-    dry = edgen("annotate", str(run), *_SAID, "--sample", "1000", "--layer", "other", "--dry-run")
+    dry = edgen("annotate", str(run), *_OPTIONS, "--sample", "1000", "--layer", "other", "--dry-run")
     print(f"  --dry-run of 1,000: {dry.wall:.1f} s, peak {dry.peak_mb:.0f} MB", flush=True)
     _kill(folder / "killed", run, kills, ours.wall)
     _planted(run)
@@ -77,7 +77,7 @@ def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
     rng, pending = random.Random(1), []
     for _ in range(kills):
         process = subprocess.Popen(
-            [sys.executable, "-m", "edgen", "annotate", str(killed), *_SAID],
+            [sys.executable, "-m", "edgen", "annotate", str(killed), *_OPTIONS],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
         )  # fmt: skip
         time.sleep(1 + rng.uniform(0, 1.6 * seconds / kills))
@@ -86,7 +86,7 @@ def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
         stand = json.loads(edgen("status", str(killed), "--json").output).get("annotators", [])
         assert all(map(_equal, stand)), stand
         pending.append(sum(one["pending"] for one in stand))
-    ended = json.loads(edgen("annotate", str(killed), *_SAID).output)["annotators"]
+    ended = json.loads(edgen("annotate", str(killed), *_OPTIONS).output)["annotators"]
     made = sum(one["calls"]["made"] for one in ended)
     assert sum(one["pending"] for one in ended) == 0
     assert all(map(_equal, ended))
@@ -108,10 +108,10 @@ def _planted(run: Path) -> None:
     with RunReader(run) as reader:
         turns = [one.candidate.turns for one, _ in zip(reader.conversations(), range(_PLANTED), strict=False)]
     found = [figure for seed in repeat(turns, together=False) for figure in seed]
-    told = [figure.covered for figure in found if figure.covered is not None]
+    covered = [figure.covered for figure in found if figure.covered is not None]
     print(
         f"  planted confusions, {_PLANTED} conversations and {SEEDS} seeds: {sum(one.near for one in found) / len(found):.1%} of "
-        f"{len(found):,} figures where 95% are predicted; {sum(told) / len(told):.1%} of the told intervals hold the truth"
+        f"{len(found):,} figures where 95% are predicted; {sum(covered) / len(covered):.1%} of the reported intervals contain the prediction"
     )
 
 

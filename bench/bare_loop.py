@@ -1,4 +1,4 @@
-"""The yardstick: the same calls by aiohttp and orjson alone, with nothing stored.
+"""The baseline of `cost` and `layouts`: the same calls by aiohttp and orjson alone, with nothing stored.
 
 python -m bench.bare_loop URL CALLS IN_FLIGHT
 """

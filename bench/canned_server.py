@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         if self._received.startswith(b"GET ") and self._received.endswith(b"\r\n\r\n"):
-            self._received = b""  # it says nothing of itself
+            self._received = b""  # a server without a list of its models
             self._transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             return
         head = self._received.find(b"\r\n\r\n")

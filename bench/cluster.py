@@ -306,15 +306,19 @@ def _predict(model: Model, points: Sequence[Point], one: float) -> None:
 def main(arguments: list[str]) -> None:
     """Run the benchmark that the arguments name."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
-    parser.add_argument("--conversations", type=int, help="make so many, in partitions or under kills")
+    parser.add_argument(
+        "--conversations", type=int, help="number of conversations, in partitions or with --kills"
+    )
     parser.add_argument(
         "--kills", action="store_true", help="kill nodes and heads; see bench/cluster_kills.py"
     )
     parser.add_argument("--workers", type=int, default=20, help="worker nodes to kill")
     parser.add_argument("--heads", type=int, default=10, help="heads to kill")
-    parser.add_argument("--selfplay", type=int, default=0, help="with --kills: so many in self-play, too")
+    parser.add_argument(
+        "--selfplay", type=int, default=0, help="with --kills: number of further conversations in self-play"
+    )
     parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=1, help="of each point, of which the median counts")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of each point; the median counts")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     if asked.kills:

@@ -62,11 +62,11 @@ def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
     Return its seconds, and the largest memory of any process except Ray's own.
     """
     began = time.monotonic()
-    told = tempfile.TemporaryFile()  # noqa: SIM115 - read after the process
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - read after the process
     process = subprocess.Popen(
         [sys.executable, "-m", "edgen", *map(str, arguments)],
         stdout=subprocess.PIPE,
-        stderr=told,
+        stderr=errors,
         cwd=ROOT,
     )
     seen: list[Memory] = []
@@ -81,8 +81,8 @@ def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
     out = process.communicate()[0]
     done.set()
     looking.join()
-    told.seek(0)
-    assert process.returncode == 0, (name, process.returncode, out[-500:], told.read()[-2000:])
+    errors.seek(0)
+    assert process.returncode == 0, (name, process.returncode, out[-500:], errors.read()[-2000:])
     seconds = time.monotonic() - began
     print(f"  {name}: {seconds:.0f} s", flush=True)
     whole = [one for one in seen if one] or [{}]

@@ -163,14 +163,14 @@ class Memory(NamedTuple):
 def watch(*command: str, shares: tuple[float, ...] = (0.1, 0.5, 1.0)) -> Memory:
     """Run a command to its end and sample its memory, without that of its child processes."""
     started, seen = time.perf_counter(), []
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, cwd=ROOT)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
         while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
             seen.append((time.perf_counter() - started, _resident(process.pid)))
             time.sleep(_LOOKS_EACH)
         process.returncode = os.waitstatus_to_exitcode(ended[1])
-        said.seek(0)
-        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").strip().splitlines()
     wall = time.perf_counter() - started
     at = tuple(max((mb for when, mb in seen if when <= share * wall), default=0.0) for share in shares)
     usage = ended[2]

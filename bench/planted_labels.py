@@ -61,7 +61,7 @@ class Figure(NamedTuple):
 
     name: str
     measured: float
-    told: tuple[float, float] | None
+    reported: tuple[float, float] | None
     predicted: float
     error: float
 
@@ -73,9 +73,9 @@ class Figure(NamedTuple):
     @property
     def covered(self) -> bool | None:
         """True if the reported interval contains the predicted value; None without an interval."""
-        if self.told is None:
+        if self.reported is None:
             return None
-        low, high = self.told
+        low, high = self.reported
         return low - _ROUNDING <= self.predicted <= high + _ROUNDING
 
 

@@ -140,8 +140,8 @@ def play(
         killed = killing.result()
     seconds = time.monotonic() - began
     try:
-        _, told = world.making.communicate(timeout=240)
-        assert world.making.returncode == 0, f"{world.making.returncode}: {told[-2_000:]}"
+        _, stderr = world.making.communicate(timeout=240)
+        assert world.making.returncode == 0, f"{world.making.returncode}: {stderr[-2_000:]}"
     finally:
         world.making.kill()
         world.pages.end()

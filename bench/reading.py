@@ -1,4 +1,4 @@
-"""The CPU of reading one reply, for every layout of `bench.replies` and `bench.reply_layouts`."""
+"""The CPU of reading one reply, for every layout of `bench.replies` and of `bench.*_layouts`."""
 
 from __future__ import annotations
 

@@ -230,20 +230,22 @@ def measure(
         return ask(name, forms, backend, folder, share=share, seed=seed)
 
 
-def rows(forms: tuple[str, ...], backend: dict[str, Any], said: argparse.Namespace) -> Iterator[str]:
+def rows(forms: tuple[str, ...], backend: dict[str, Any], options: argparse.Namespace) -> Iterator[str]:
     """Yield the table, a line at a time."""
     yield "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
     yield "|---|---|---|---|---|---|---|---|"
-    for name in said.only or (*PROTOCOLS, *ASKERS):
-        for way in forms:
-            used = measure(name, way, backend, said.share, only=said.role, keep=said.keep, seed=said.seed)
+    for name in options.only or (*PROTOCOLS, *ASKERS):
+        for form in forms:
+            used = measure(
+                name, form, backend, options.share, only=options.role, keep=options.keep, seed=options.seed
+            )
             of = f" of {used.wanted}" if used.wanted else ""
             yield (
-                f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
+                f"| {name} | {form} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
                 f"{used.tokens_per_result:.0f} | {used.accepted}{of} | {used.seconds:.0f} |"
             )
             for role, (made, bad) in sorted(used.roles.items() if len(used.roles) > 1 else ()):
-                yield f"| {name}: {role} | {way} | | {1 - bad / made:.0%} of {made} | | | | |"
+                yield f"| {name}: {role} | {form} | | {1 - bad / made:.0%} of {made} | | | | |"
 
 
 def real(arguments: list[str]) -> None:
@@ -256,9 +258,9 @@ def real(arguments: list[str]) -> None:
     parser.add_argument("--role", default=None, help="the one role of a protocol that the model plays")
     parser.add_argument("--keep", type=Path, default=None, help="a new folder for the runs and their replies")
     parser.add_argument("--backend", default=None, help="a backend of a job, as YAML")
-    said = parser.parse_args(arguments)
-    backend = SMOLLM2 if said.backend is None else yaml.safe_load(said.backend)
+    options = parser.parse_args(arguments)
+    backend = SMOLLM2 if options.backend is None else yaml.safe_load(options.backend)
     print(f"{backend.get('model', backend['type'])}; {machine()}")
-    ways = ("schema", "prose") if said.forms == "both" else (said.forms,)
-    for line in rows(ways, backend, said):
+    forms = ("schema", "prose") if options.forms == "both" else (options.forms,)
+    for line in rows(forms, backend, options):
         print(line, flush=True)

@@ -33,7 +33,7 @@ _HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Told(NamedTuple):
+class Observed(NamedTuple):
     """Observations of the people: seconds of each answered request, and the votes that were confirmed."""
 
     seconds: list[float]
@@ -81,30 +81,34 @@ class Server:
 
 
 async def _person(
-    url: str, key: str, name: str, asked: argparse.Namespace, killing: asyncio.Task[None], told: Told
+    url: str, key: str, name: str, asked: argparse.Namespace, killing: asyncio.Task[None], observed: Observed
 ) -> None:
     """Vote the requested number of times, and continue while the server is being killed."""
     rng = random.Random(name)
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar, timeout=aiohttp.ClientTimeout(60)) as session:
         await asyncio.sleep(rng.uniform(0, asked.think))
-        page = await _ask(session, "GET", f"{url}/enter?key={key}", told)
+        page = await _ask(session, "GET", f"{url}/enter?key={key}", observed)
         given = 0
         while given < asked.votes or not killing.done():
-            page = await _ask(session, "GET", f"{url}/vote", told)
+            page = await _ask(session, "GET", f"{url}/vote", observed)
             form = page[page.find('class="answers') :].partition("</form>")[0]
             fields = {one: html.unescape(value) for one, value in _HIDDEN.findall(form)}
             if "unit" not in fields:
                 return
             await asyncio.sleep(rng.uniform(0.5, 1.5) * asked.think)
             choice = rng.choice(("first", "second", "tie"))
-            await _ask(session, "POST", f"{url}/vote", told, {**fields, "choice": choice})
-            told.confirmed.append((name, fields["form"]))
+            await _ask(session, "POST", f"{url}/vote", observed, {**fields, "choice": choice})
+            observed.confirmed.append((name, fields["form"]))
             given += 1
 
 
 async def _ask(
-    session: aiohttp.ClientSession, method: str, url: str, told: Told, data: dict[str, str] | None = None
+    session: aiohttp.ClientSession,
+    method: str,
+    url: str,
+    observed: Observed,
+    data: dict[str, str] | None = None,
 ) -> str:
     """Send a request until it is answered."""
     while True:
@@ -114,7 +118,7 @@ async def _ask(
                 text = await answer.text()
                 if answer.status not in (200, 303):
                     raise SystemExit(f"{method} {url}: {answer.status} {text[:300]}")
-                told.seconds.append(time.perf_counter() - began)
+                observed.seconds.append(time.perf_counter() - began)
                 return text
         except (aiohttp.ClientError, OSError, TimeoutError):
             await asyncio.sleep(0.2)
@@ -131,14 +135,14 @@ async def _kill(server: Server, kills: int, pause: float) -> None:
             await asyncio.sleep(0.05)
 
 
-async def _vote(server: Server, keys: dict[str, str], asked: argparse.Namespace, kills: int) -> Told:
-    told = Told([], [])
+async def _vote(server: Server, keys: dict[str, str], asked: argparse.Namespace, kills: int) -> Observed:
+    observed = Observed([], [])
     url = f"http://127.0.0.1:{server.port}"
     killing = asyncio.create_task(_kill(server, kills, asked.pause))
-    people = [_person(url, key, name, asked, killing, told) for name, key in keys.items()]
+    people = [_person(url, key, name, asked, killing, observed) for name, key in keys.items()]
     await asyncio.gather(*people)
     await killing
-    return told
+    return observed
 
 
 def voting(arguments: list[str]) -> int:
@@ -174,23 +178,23 @@ def voting(arguments: list[str]) -> int:
             while not server.is_up():
                 time.sleep(0.05)
             began = time.perf_counter()
-            told = asyncio.run(_vote(server, keys, asked, kills))
+            observed = asyncio.run(_vote(server, keys, asked, kills))
             took = time.perf_counter() - began
             server.kill()
-            wrong += _report(phase, told, took, server.cpu, run, names)
+            wrong += _report(phase, observed, took, server.cpu, run, names)
     return wrong
 
 
-def _report(phase: str, told: Told, took: float, cpu: float, run: Path, names: list[str]) -> int:
-    seconds = sorted(told.seconds)
+def _report(phase: str, observed: Observed, took: float, cpu: float, run: Path, names: list[str]) -> int:
+    seconds = sorted(observed.seconds)
     p50, p95 = (1000 * seconds[int(share * (len(seconds) - 1))] for share in (0.5, 0.95))
     with People(run) as people:
         given = [one for one in people.list_answers("vote") if one.person in {*names}]
     units = [(one.person, one.unit) for one in given]
-    lost = len(told.confirmed) - len(given)
+    lost = len(observed.confirmed) - len(given)
     twice = len(units) - len({*units})
     print(
-        f"  {phase}: {len(told.confirmed):,} votes confirmed in {took:.0f} s, {len(seconds) / took:.0f} requests/s; "
+        f"  {phase}: {len(observed.confirmed):,} votes confirmed in {took:.0f} s, {len(seconds) / took:.0f} requests/s; "
         f"p50 {p50:.0f} ms, p95 {p95:.0f} ms; {1000 * cpu / len(seconds):.1f} ms CPU a request, starts included; "
         f"{len(given):,} stored, lost {max(lost, 0)}, twice {twice}"
     )

@@ -627,7 +627,7 @@ WRITTEN: dict[str, Layout] = {
     "Chinese, narrow colons": _own("Chinese, narrow colons", "{r}:{t}", names=(("老师", "学生"),), foot="\n\n概率:{p}"),
     "Hebrew": _own("Hebrew", "{r}: {t}", names=(("מורה", "תלמיד"),), foot="\n\nהסתברות: {p}"),
     "Turkish, bold": _own("Turkish, bold", "**{r}:** {t}", names=(("Öğretmen", "Öğrenci"),), foot="\n\n**Olasılık:** {p}"),
-    # Written on 2026-11-30, before it was seen how they fare: JSON
+    # Written on 2026-11-30, before they were read for the first time: JSON
     "JSON, an explanation after the probability": lambda n: _values(lambda r, t, _: {"role": r.lower(), "content": t}, lambda v, p: _dumps({"conversation": v, "probability": p, "explanation": _draw(n, _REMARKS)}, 2))(n),
     "JSON, metadata first": lambda n: _values(lambda r, t, _: {"speaker": r, "utterance": t}, lambda v, p: _dumps({"metadata": {"topic": _draw(n, _TOPICS), "level": _draw(n, _LEVELS), "turns": 16}, "dialogue": v, "probability_understood": p}, 2))(n),
     "JSON, an id and a date": lambda n: _values(lambda r, t, i: {"n": i + 1, "who": r, "text": t}, lambda v, p: _dumps({"id": f"conv-{n:04d}", "date": f"2026-0{n % 9 + 1}-1{n % 9}", "messages": v, "outcome": {"probability": p, "notes": _draw(n, _REMARKS)}}))(n),

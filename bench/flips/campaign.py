@@ -45,7 +45,7 @@ class Trial(NamedTuple):
     reading: str
     ended: str
     calls: int
-    told: str
+    detail: str
 
 
 def main(arguments: list[str]) -> int:
@@ -112,7 +112,7 @@ def _try_commands(kind: Kind, given: argparse.Namespace) -> int:
             if trial.ended in ("silent", "bug"):
                 wrong += 1
                 print(
-                    f"  {trial.ended}: {trial.reading} after {trial.damage} in {trial.file}: {trial.calls} calls more; {trial.told}",
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} in {trial.file}: {trial.calls} calls more; {trial.detail}",
                     flush=True,
                 )
     _print_table(f"{kind.name}: command", by_command)
@@ -135,11 +135,11 @@ def _try_changes(run: Path, count: int, seed: int, readings: tuple[Reading, ...]
                         continue
                     found = attempt(reading, lambda there: apply_change(change, there))  # noqa: B023
                     ended = _judge(ledger, sound[reading], found)
-                    told = (
+                    detail = (
                         "" if ended in ("same", "reported") else _describe(ledger, sound[reading][0], found)
                     )
                     more = found.calls - sound[reading][0].calls
-                    yield Trial(f"{ledger}: {table}", change.what, reading.name, ended, more, told)
+                    yield Trial(f"{ledger}: {table}", change.what, reading.name, ended, more, detail)
 
 
 def _attempts(run: Path, place: Path) -> Callable[..., Result]:
@@ -176,7 +176,7 @@ def flips(
                 wrong.append(trial)
             if trial.ended not in ("same", "reported"):
                 print(
-                    f"  {trial.ended}: {trial.reading} after {trial.damage} of {trial.file}: {trial.calls} calls more; {trial.told}",
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} of {trial.file}: {trial.calls} calls more; {trial.detail}",
                     flush=True,
                 )
     _print_table(f"{kind.name}: command", by_command)
@@ -228,9 +228,11 @@ def _try_all(
                         and _is_another(run / file, changed, place)
                     ):
                         ended = "silent"
-                    told = "" if ended in ("same", "reported") else _describe(file, sound[reading][0], found)
+                    detail = (
+                        "" if ended in ("same", "reported") else _describe(file, sound[reading][0], found)
+                    )
                     more = found.calls - sound[reading][0].calls
-                    yield Trial(file, damage.__name__, reading.name, ended, more, told)
+                    yield Trial(file, damage.__name__, reading.name, ended, more, detail)
 
 
 def _write(path: Path, data: bytes | None) -> None:
@@ -243,12 +245,12 @@ def _write(path: Path, data: bytes | None) -> None:
 def _judge(file: str, sound: tuple[Result, Result], found: Result) -> str:
     """Return how a trial ended."""
     whole, again = sound
-    if found.code not in _CODES or "Traceback" in found.told:
+    if found.code not in _CODES or "Traceback" in found.output:
         return "bug"
     name = file.rpartition("/")[2]
-    if found.told.count(name) > whole.told.count(name):
+    if found.output.count(name) > whole.output.count(name):
         return "reported"
-    if found.code != whole.code or (whole.warned == again.warned != found.warned):
+    if found.code != whole.code or (whole.stderr == again.stderr != found.stderr):
         return "vague"
     unsteady = _find_differences(whole, again, "")
     other = set(_find_differences(whole, found, file)) - set(unsteady)
@@ -265,14 +267,14 @@ def _find_differences(one: Result, other: Result, damaged: str) -> list[str]:
         for name in sorted(one.files.keys() | other.files.keys())
         if one.files.get(name) != other.files.get(name) and name != f"run/{damaged}"
     ]
-    return ["stdout"] * (one.said != other.said) + differing
+    return ["stdout"] * (one.stdout != other.stdout) + differing
 
 
 def _describe(file: str, whole: Result, found: Result) -> str:
     """Return what a trial printed, or what it wrote that differs from the output without the damage."""
-    place = next((i for i, (a, b) in enumerate(zip(whole.said, found.said, strict=False)) if a != b), 0)
+    place = next((i for i, (a, b) in enumerate(zip(whole.stdout, found.stdout, strict=False)) if a != b), 0)
     differing = ", ".join(_find_differences(whole, found, file)[:4])
-    return f"{differing}: {found.said[max(0, place - 60) : place + 60]!r} {found.warned.strip()[-300:]!r}"
+    return f"{differing}: {found.stdout[max(0, place - 60) : place + 60]!r} {found.stderr.strip()[-300:]!r}"
 
 
 def _is_another(path: Path, changed: bytes | None, place: Path) -> bool:

@@ -41,9 +41,9 @@ class Result(NamedTuple):
     """
 
     code: int
-    told: str
-    said: str
-    warned: str
+    output: str
+    stdout: str
+    stderr: str
     files: dict[str, str]
     calls: int
     opened: frozenset[str]
@@ -59,17 +59,17 @@ def import_all() -> None:
                 importlib.import_module(module.name)
 
 
-def read(reading: Reading, run: Path, out: Path, beside: Path) -> Result:
+def read(reading: Reading, run: Path, out: Path, folder: Path) -> Result:
     """Run a command on a run."""
     before = count_replies(run)
     out.mkdir()
-    code, said, told, opened = _edgen(reading.arguments(run, out, beside), out)
+    code, stdout, stderr, opened = _edgen(reading.arguments(run, out, folder), out)
     files = {**_digests(run, "run/"), **_digests(out, "out/")}
     inside = f"{run}/"
     names = frozenset(path.removeprefix(inside) for path in opened if path.startswith(inside))
     place = str(run.parent)
-    said, told = said.replace(place, ""), told.replace(place, "")
-    return Result(code, said + told, said, told, files, count_replies(run) - before, names)
+    stdout, stderr = stdout.replace(place, ""), stderr.replace(place, "")
+    return Result(code, stdout + stderr, stdout, stderr, files, count_replies(run) - before, names)
 
 
 def must(*words: str | Path) -> None:
@@ -79,9 +79,9 @@ def must(*words: str | Path) -> None:
     """
     arguments = [str(word) for word in words]
     with tempfile.TemporaryDirectory() as folder:
-        code, said, told, _ = _edgen(arguments, Path(folder))
+        code, stdout, stderr, _ = _edgen(arguments, Path(folder))
     if code not in (0, 3, 4):
-        raise SystemExit(f"edgen {' '.join(arguments)}: {code}\n{said}{told}")
+        raise SystemExit(f"edgen {' '.join(arguments)}: {code}\n{stdout}{stderr}")
 
 
 def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, frozenset[str]]:
@@ -106,7 +106,7 @@ def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, froze
         finally:
             os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    said, told, opened, modules = (
+    stdout, stderr, opened, modules = (
         path.read_text(errors="replace") if path.exists() else "" for path in files
     )
     for path in files:
@@ -115,7 +115,7 @@ def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, froze
         if name not in sys.modules:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-    return code, said, told, frozenset(opened.splitlines())
+    return code, stdout, stderr, frozenset(opened.splitlines())
 
 
 def _note_opened(target: Path) -> None:

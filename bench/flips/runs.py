@@ -70,16 +70,16 @@ backends:
 class Reading(NamedTuple):
     """A command that reads a run: its name in the table, and its words.
 
-    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder
+    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{folder}` the folder
     in which the run was made.
     """
 
     name: str
     words: tuple[str, ...]
 
-    def arguments(self, run: Path, out: Path, beside: Path) -> list[str]:
+    def arguments(self, run: Path, out: Path, folder: Path) -> list[str]:
         """Return the words of the command for a run."""
-        places = {"run": run, "arm": run / "arms" / "plain", "out": out / "made", "beside": beside}
+        places = {"run": run, "arm": run / "arms" / "plain", "out": out / "made", "folder": folder}
         return [word.format(**places) for word in self.words]
 
 
@@ -139,7 +139,7 @@ _ANY_RUN = (
     _reading("status", "status", "{run}", "--json"),
     _reading("stats", "stats", "{run}", "--json"),
     _reading("report", "report", "{run}", "-o", "{out}"),
-    _reading("generate", "generate", "{beside}/job.yaml", "-o", "{run}", "--json"),
+    _reading("generate", "generate", "{folder}/job.yaml", "-o", "{run}", "--json"),
     _reading("generate copy", "generate", "{run}/job.yaml", "-o", "{out}", "--json"),
     _reading("merge", "merge", "{run}", "-o", "{out}", "--json"),
     _reading("export csv", "export", "{run}", "--to", "csv", "-o", "{out}"),
@@ -153,7 +153,7 @@ SELFPLAY = Kind(
         _reading("pairs by people", "pairs", "{run}", "--signal", "human", "--json"),
         _reading("pairs report", "pairs", "{run}", "--report", "--json"),
         _reading("annotate", "annotate", "{run}", *LABELS, "--json"),
-        _reading("annotate by people", "annotate", "{run}", *PEOPLE, "--people", "{beside}/ann.csv", "--json"),
+        _reading("annotate by people", "annotate", "{run}", *PEOPLE, "--people", "{folder}/ann.csv", "--json"),
         _reading("layer report", "annotate", "{run}", "--layer", "moves", "--json"),
         _reading("texts", "annotate", "{arm}", *TEXTS, "--json"),
         _reading("stats --adherence", "stats", "{run}", "--adherence", "2", "--json"),
@@ -217,7 +217,7 @@ _EXPORTS = (
     _reading("export sft", "export", "{run}", "--to", "sft", "-o", "{out}"),
 )
 _SELECT = _reading("select", "select", "{run}", "--where", "turns > 2", "-o", "{out}", "--json")
-_OTHER = _reading("merge of two", "merge", "{run}", "{beside}/two", "-o", "{out}", "--json")
+_OTHER = _reading("merge of two", "merge", "{run}", "{folder}/two", "-o", "{out}", "--json")
 _NOT_MADE_BY_JOB = tuple(one for one in _ANY_RUN if one.name.split()[0] not in ("generate", "merge"))
 
 KINDS = (

@@ -171,5 +171,5 @@ def _print_tally(tally: Tally, options: Options) -> None:
     print(
         f"  {tally.total} disturbances (seed {options.seed}), {tally.swept} steps of the sweep, "
         f"{tally.missed} starts ended before theirs, "
-        f"{len(tally.wrong)} things wrong"
+        f"{len(tally.wrong)} faults"
     )

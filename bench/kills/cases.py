@@ -109,7 +109,7 @@ def _generating() -> tuple[Case, ...]:
         Case("guided", _GUIDED),
         Case("forum", _job("homework_help", count=1)),
         Case("arms at once", _job("quickstart", *_settings({"arms": _ARMS, "limits.arms_at_once": 2}))),
-        Case("told", (*_QUICK, "--notify", "cat > /dev/null; echo $EDGEN_STATE > told")),
+        Case("notified", (*_QUICK, "--notify", "cat > /dev/null; echo $EDGEN_STATE > notified")),
         Case("metrics", (*_QUICK, "--metrics", "m.prom", "--log-format", "json")),
         Case("a piece", _job("quickstart", "--range", "1:3", count=4)),
         Case(

@@ -82,7 +82,7 @@ class TestFigures:
         )
 
     def test_the_table_of_the_benchmarks_is_the_files(self) -> None:
-        page = (ROOT / "bench" / "README.md").read_text()
+        page = (ROOT / "bench" / "credit.md").read_text()
         assert "\n".join(tabulate(read_figures())) in page
 
     def test_others_have_no_such_note(self, tmp_path: Path) -> None:
