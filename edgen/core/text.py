@@ -136,6 +136,20 @@ def format_signed(value: float | None, digits: int | None = None) -> str:
     return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
 
 
+INTERVAL = " ({} to {})"  # an interval after its value, on pages and in sentences
+BRACKETS = " [{}, {}]"  # an interval after its value, in the terminal
+
+
+def format_interval(
+    low: float | None, high: float | None, form: Callable[[float], str], pattern: str = INTERVAL
+) -> str:
+    """Format an interval to stand after its value, as in ` (0.31 to 0.53)`, or ` [0.31, 0.53]` with `BRACKETS`.
+
+    Empty if an end is unknown. `form` formats each end.
+    """
+    return "" if low is None or high is None else pattern.format(form(low), form(high))
+
+
 def format_dollars(value: float | None) -> str:
     """Format `$1.27`; three significant digits below ten cents."""
     if value is None:

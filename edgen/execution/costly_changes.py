@@ -16,12 +16,13 @@ from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
 from edgen.cost.usage import RolePrices, Way
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.pieces import check_piece
 from edgen.execution.rollout import Rollout
 from edgen.execution.rounds import restore_rounds
 from edgen.execution.session import make_clients
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, find_calls
-from edgen.store.ledger import Ledger, RunPlan, RunStatus
+from edgen.store.ledger import Ledger, RunPlan, RunStatus, describe_lost_replies
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
 
@@ -60,6 +61,22 @@ class RepeatedWork(NamedTuple):
                 f"again: about {self.calls} call{'' if self.calls == 1 else 's'}{price}"
             )
         return f"{self.run}: {'; '.join(said)}."
+
+
+def list_losses(
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
+) -> list[object]:
+    """Return the losses of making `plan` in a run's folder that need the user's consent: replies that a crash
+    lost, and repeated work. `backends`: by their names in the job. `part`: the scenarios to make, None for
+    all. Raises UsageError if the folder holds another part of the job."""
+    losses: list[object] = []
+    if ledger.lost_replies:
+        losses.append(describe_lost_replies(run.ledger, ledger.lost_replies))
+    if ledger.read_fact("plan") is None:
+        return losses
+    check_piece(run.path, ledger.read_status().plan, plan.job, part)
+    repeated = find_rework(plan, backends, run, ledger, part, via)
+    return losses if repeated is None else [*losses, repeated]
 
 
 def find_rework(

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import OF_RESPONSES, Compare, Label, OracleSignal, Pair, RolloutSignal, Source
+from edgen.core.text import format_interval
 from edgen.store.run_parts import ComparedPair
 
 Level = Literal["conversation", "turn"]
@@ -237,7 +238,7 @@ def _describe(case: EvidenceCase) -> str:
 
 
 def _format_share(case: EvidenceCase) -> str:
-    return f"{case.right:.0%} ({case.low:.0%} to {case.high:.0%})"
+    return f"{case.right:.0%}" + format_interval(case.low, case.high, "{:.0%}".format)
 
 
 def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Iterator[str]:

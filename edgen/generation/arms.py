@@ -19,9 +19,9 @@ from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, 
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
-from edgen.execution.costly_changes import find_dropped_arms, find_rework
+from edgen.execution.costly_changes import find_dropped_arms, list_losses
 from edgen.execution.ordered_gates import MakeInOrder
-from edgen.execution.pieces import check_part, check_piece
+from edgen.execution.pieces import check_part
 from edgen.execution.progress import ProgressCounts, Title
 from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
@@ -44,7 +44,7 @@ from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Monitor, SupervisedWork, find_use_elsewhere, supervise
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
-from edgen.store.ledger import Ledger, describe_lost_replies
+from edgen.store.ledger import Ledger
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
@@ -148,15 +148,14 @@ class _Generation:
     def __init__(
         self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
     ) -> None:
-        whole = source.job
         if options.scenarios is not None:
             for plan in plans.values():
                 check_part(plan.job, options.scenarios)
-        self._whole, self._plans, self._reach = whole, plans, source.reach
+        self._whole, self._plans, self._reach = source.job, plans, source.reach
         self._options, self._control = options, control
-        self._folder = find_folder(whole, options)
+        self._folder = find_folder(source.job, options)
         self._counts: dict[str, ProgressCounts] = {}
-        control.begin(whole.name, folder=self._folder.path)
+        control.begin(source.job.name, folder=self._folder.path)
 
     async def make(self) -> Generated:
         folder = self._folder
@@ -373,19 +372,13 @@ class _Generation:
 
     def _list_losses(self, arms: list[_ArmWork]) -> list[object]:
         """Return the losses that need the user's consent, before any run changes."""
-        options = self._options
         losses: list[object] = []
         if self._folder.job.exists():
             losses += find_dropped_arms(self._folder, self._plans)
         for arm in arms:
-            if arm.ledger.lost_replies:
-                losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
-            if arm.ledger.read_fact("plan") is None:
-                continue
-            check_piece(arm.folder.path, arm.ledger.read_status().plan, arm.plan.job, options.scenarios)
-            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.scenarios, options.via)
-            if lost is not None:
-                losses.append(lost)
+            if arm.ledger.lost_replies or arm.ledger.read_fact("plan") is not None:
+                part, via = self._options.scenarios, self._options.via
+                losses += list_losses(arm.plan, arm.backends, arm.folder, arm.ledger, part, via)
         return losses
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from edgen.core.text import (
     NONE,
     format_dollars,
+    format_interval,
     format_points,
     format_signed,
     join_list,
@@ -69,9 +71,7 @@ def _make_interval(metric: Metric, difference: Difference, factor: float) -> Int
     value, low, high = (
         None if v is None else v * factor for v in (difference.value, difference.low, difference.high)
     )
-    said = format_signed(value, 1)
-    if low is not None and high is not None:
-        said += f" ({format_signed(low, 1)} to {format_signed(high, 1)})"
+    said = format_signed(value, 1) + format_interval(low, high, partial(format_signed, digits=1))
     return Interval(metric.title, value, low, high, said, "vermillion" if sure else "blue", hollow=not sure)
 
 
@@ -210,10 +210,7 @@ def _format_value(kind: str, found: RatioEstimate | None) -> str:
     if found is None:
         return NONE
     form = {"share": percent, "usd": format_dollars}.get(kind, number)
-    if found.low is None or found.high is None:
-        return form(found.value)
-    ends = [form(end).removesuffix("%") for end in (found.low, found.high)]
-    return f"{form(found.value)} ({' to '.join(ends)})"
+    return form(found.value) + format_interval(found.low, found.high, lambda end: form(end).removesuffix("%"))
 
 
 def _format_difference(kind: str, found: Difference | None) -> str:
@@ -222,5 +219,5 @@ def _format_difference(kind: str, found: Difference | None) -> str:
     if not found.changed:
         return "none differs"
     form = {"share": format_points, "usd": format_dollars}.get(kind, format_signed)
-    ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
-    return f"{form(found.value)}{ends}{' *' if _is_significant(found) else ''}"
+    text = form(found.value) + format_interval(found.low, found.high, form)
+    return f"{text} *" if _is_significant(found) else text

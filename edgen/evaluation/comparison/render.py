@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from edgen.core.text import columns, format_dollars, quantity
+from edgen.core.text import BRACKETS, columns, format_dollars, format_interval, quantity
 from edgen.evaluation.comparison.caveats import has_few
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.preferences.policies import describe_policies
@@ -221,8 +221,8 @@ def _format_interval(metric: Metric, difference: Difference) -> str:
         return ""
     if not difference.changed:
         return "none differs"
-    shown = _make_formatter(metric, difference)
-    return f"[{shown(difference.low)}, {shown(difference.high)}]"
+    form = _make_formatter(metric, difference)
+    return format_interval(difference.low, difference.high, form, BRACKETS).lstrip()
 
 
 def _make_formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
