@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
-from edgen.cli.output import align_columns, count_noun, print_value
-from edgen.core.text import format_dollars, format_span
+from edgen.cli.output import align_columns, print_value
+from edgen.core.text import format_dollars, format_span, quantity
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _WIDE = 79  # columns of the longest line
 def _render(estimate: JobEstimate) -> Iterator[str]:
     batch, there = estimate.via == "batch", estimate.already
     how = "by the provider's batch service" if batch else "call by call"
-    conversations = count_noun(estimate.conversations, "conversation")
+    conversations = quantity(estimate.conversations, "conversation")
     yield f"{estimate.job}: {conversations}, {estimate.to_make:,} still to make, {how}"
     yield ""
     yield from _render_table(estimate)
@@ -114,17 +114,17 @@ def _describe_already(there: ExistingWork) -> str:
             "a run of that name exists, made by another version of this job; how many of its answers can be "
             "reused is unknown"
         )
-    tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
+    tokens = quantity(there.tokens.prompt + there.tokens.completion, "token")
     cost = "" if there.cost_usd is None else f", {format_dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
-        f"{count_noun(count, 'conversation')} of these {'exists' if count == 1 else 'exist'}; the run has "
-        f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in total"
+        f"{quantity(count, 'conversation')} of these {'exists' if count == 1 else 'exist'}; the run has "
+        f"used {quantity(there.calls, 'call')}, {tokens}{cost} in total"
     )
     if out.calls:
-        most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
+        most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else quantity(out.tokens, "token")
         said += (
-            f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
+            f"; {quantity(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
             f"{most} at most, and counted only under `at most`"
         )
     return said
@@ -153,7 +153,7 @@ def _describe_uses(needs: EstimatedNeeds) -> str:
     if cost is not None:
         low, expected, high = (format_dollars(value).removeprefix("$") for value in _list_values(cost)[:3])
         money = f", ${expected} ({low} to {high})"
-    return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
+    return f"{quantity(int(needs.calls.expected), 'call')}, {quantity(tokens, 'token')}{money}"
 
 
 def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:

@@ -146,16 +146,6 @@ def format_cost(usd: float | None, *, calls: int = 1) -> str:
     return format_dollars(usd)
 
 
-def count_noun(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def join_first(names: Sequence[str], most: int, what: str = "") -> str:
-    """Return the first names, and the number of the others."""
-    more = f" and {len(names) - most} more{what}" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
     """Yield the lines of a table: the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

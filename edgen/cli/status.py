@@ -18,7 +18,6 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import (
     align_columns,
-    count_noun,
     format_cost,
     note,
     print_json_line,
@@ -35,6 +34,7 @@ from edgen.core.text import (
     format_dollars,
     format_short,
     format_span,
+    quantity,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
         )
     yield from _render_budget(status)
     if status.lost_replies:
-        gone = count_noun(status.lost_replies, "stored answer")
+        gone = quantity(status.lost_replies, "stored answer")
         yield f"lost       {gone} missing from the ledger: its log was cut or removed"
     yield from _render_batches([status, *status.begun_arms().values()])
     for name, arm in (status.arms or {}).items():

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 NONE = "–"
@@ -220,6 +220,13 @@ def join_list(parts: Iterable[str]) -> str:
     """Join words as `a, b and c`."""
     *first, last = list(parts) or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def join_first(names: Sequence[str], most: int, what: str = "") -> str:
+    """Join the first `most` names, and the number of the others, as in `a, b and 5 more gaps`. `what`: the word
+    for the others, with a blank before it."""
+    more = f" and {len(names) - most} more{what}" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _fix_minus(text: str) -> str:

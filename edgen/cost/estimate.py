@@ -19,6 +19,7 @@ import msgspec
 
 from edgen.config import Job, Price, find_backend_name, list_asked_roles, load_job
 from edgen.core.errors import UsageError
+from edgen.core.text import quantity
 from edgen.cost.assumptions import (
     Prompts,
     assume,
@@ -215,7 +216,7 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
             backend for backend in find_asked_backends(job).values() if backend.price and backend.price.cached
         ]
         said = [
-            f"prompts: those of {_describe_scenarios(prompts.rendered)} rendered and counted ({how})",
+            f"prompts: those of {quantity(prompts.rendered, 'scenario')} rendered and counted ({how})",
             (
                 "answers: assumed, because no earlier run used this template and type of model; so the "
                 "interval is wide"
@@ -233,7 +234,7 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
     names = ", ".join(str(run.path) for run in runs[:3]) + (
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
-    said = [f"prompts and answers: as {_describe_scenarios(count)} of this template used in {names}"]
+    said = [f"prompts and answers: as {quantity(count, 'scenario')} of this template used in {names}"]
     said.append(
         "the interval contains the total for new scenarios with 95% probability, if they are like the "
         "earlier ones"
@@ -251,10 +252,6 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
             f"scenarios came from another space in those runs: assumed within a factor of {OTHERWISE:g}"
         )
     return tuple(said)
-
-
-def _describe_scenarios(count: int) -> str:
-    return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
 def _describe_most(job: Job) -> str:

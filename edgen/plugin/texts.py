@@ -6,7 +6,7 @@ Second level (see `edgen.plugin`): these names may change in any minor release; 
 
 number, percent, quantity, format_signed, describe_counts: numbers. format_interval: an interval after its
 value; BRACKETS: its form in the terminal. readable_name: a name without underscores.
-shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
+join_first: the first of many names. shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
 no value.
 pictures_in, without_pictures: the pictures that a text names.
 words: the words of a text, without case. join_words: words as one text, to search for phrases. loops: whether
@@ -28,6 +28,7 @@ from edgen.core.text import describe_counts as describe_counts
 from edgen.core.text import escape_invisible as escape_invisible
 from edgen.core.text import format_interval as format_interval
 from edgen.core.text import format_signed as format_signed
+from edgen.core.text import join_first as join_first
 from edgen.core.text import number as number
 from edgen.core.text import percent as percent
 from edgen.core.text import quantity as quantity

@@ -363,9 +363,8 @@ def conversation_variables(
 
 def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
     """Return a judge's template variables about a space, with the scenario's values by their labels."""
-    names = [role.name for role in space.roles]
     return {
-        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
+        "space_roles": join_list(role.name for role in space.roles),
         "space_goal": space.description or "",
         "scenario_lines": "\n".join(
             f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions

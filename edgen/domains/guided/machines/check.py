@@ -17,6 +17,7 @@ from edgen.domains.guided.machines.reach import MachineReach, explore
 from edgen.domains.guided.machines.slots import list_slots, says
 from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin.files import suggest_name
+from edgen.plugin.texts import join_first
 
 _SHOWN = 5  # names in one sentence
 _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits
@@ -310,9 +311,7 @@ def _check_endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFin
 
 
 def _list(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return join_first([*names], _SHOWN)
 
 
 def _choose_verb(names: Collection[str]) -> str:
