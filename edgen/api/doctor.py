@@ -26,7 +26,7 @@ from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import add_advice
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
@@ -93,8 +93,8 @@ def diagnose(
     diagnosis = Diagnosis()
     system = f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
     diagnosis.add("versions", system)
-    reach = Reach.of(job, overrides, outside=allow_outside)
-    whole, plans = load_plans(job, list(overrides), reach)
+    allowed = AllowedFiles.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, list(overrides), allowed)
     arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
     diagnosis.add("job", f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
     cells = next(iter(plans.values())).cells
@@ -120,7 +120,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
         for job in jobs:
             check_budget(job.backends, job.limits)
         book = BudgetBook(Path(named), create=call)
-        stands = book.list_stands()
+        stands = book.list_current_use()
     except EdgenError as error:
         diagnosis.fail("budget", str(error), error.exit_code)
         return None
@@ -129,7 +129,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
     )
     diagnosis.add("budget", f"{named}: {used} used")
     # Doctor has no ledger: if it is killed, all reserved amounts count as spent.
-    return Budget(None, None, purse=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
+    return Budget(None, None, lease=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
 
 
 def _check_arms(

@@ -26,7 +26,7 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
@@ -121,7 +121,7 @@ class WriterAsker(UnitAsker):
     @classmethod
     def read_prompt(cls, named: str | None, space: Space) -> Prompt:
         """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), make_unlimited_reach(), space)
+        return load_template(cls.make_template(named), allow_all_files(), space)
 
     def __init__(
         self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None

@@ -12,7 +12,7 @@ import msgspec
 from edgen.asking.options import AnnotateOptions, WriteOptions
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
-from edgen.cli.output import format_cost, print_value, wrap_behind
+from edgen.cli.output import format_cost, print_value, wrap_after_label
 from edgen.core.errors import UsageError
 from edgen.core.options import declare_sheet
 from edgen.core.text import describe_counts, quantity
@@ -102,7 +102,7 @@ def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool)
             f"sheet      {sheet.units:,} {sheet.unit}s of {quantity(sheet.conversations, 'conversation')}: "
             f"{sheet.file}"
         ),
-        *wrap_behind("labels     ", ", ".join(sheet.labels)),
+        *wrap_after_label("labels     ", ", ".join(sheet.labels)),
         (
             f"           {'one or several' if sheet.several else 'one'} in each row; then edgen annotate … "
             f"--people {sheet.file}"

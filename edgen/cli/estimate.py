@@ -18,7 +18,7 @@ from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
     from edgen.api.estimating import BackendPrice, EstimatedNeeds, EstimateInterval, ExistingWork, JobEstimate
-    from edgen.cost.estimate import BudgetReach
+    from edgen.cost.estimate import CapForecast
 
 
 def command(
@@ -74,7 +74,7 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
     for number, sentence in enumerate(estimate.basis.said):
         yield from label_text("" if number else "rests on", sentence)
     for cap in estimate.budget:
-        yield from label_text("budget", _describe_reach(cap, batch=batch))
+        yield from label_text("budget", _describe_forecast(cap, batch=batch))
 
 
 def label_text(label: str, text: str) -> list[str]:
@@ -156,8 +156,8 @@ def _describe_uses(needs: EstimatedNeeds) -> str:
     return f"{quantity(int(needs.calls.expected), 'call')}, {quantity(tokens, 'token')}{money}"
 
 
-def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
-    """Describe the reach of a cap, in a sentence or two."""
+def _describe_forecast(cap: CapForecast, *, batch: bool) -> str:
+    """Describe what a cap pays for, in a sentence or two."""
     money = cap.key == "max_cost" or cap.key.startswith("budget per_")
     of, spent = (
         format_dollars(value).removeprefix("$") if money else f"{value:,.0f}"
@@ -169,12 +169,12 @@ def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     if cap.enough_at_most:
         return f"limits.{cap.key} {of}{used} covers the maximum of everything, if no call is lost"
     if cap.enough:
-        reach = "covers everything, even at the high end"
+        part = "covers everything, even at the high end"
     elif cap.share >= 1:
-        reach = "covers the expected total, but not the high end"
+        part = "covers the expected total, but not the high end"
     else:
-        reach = f"covers about {cap.share:.0%} of the conversations"
+        part = f"covers about {cap.share:.0%} of the conversations"
     rounds = (
         "; the maximum of each request is reserved while its batch is open, so several rounds may be needed"
     )
-    return f"limits.{cap.key} {of}{used} {reach}{rounds if batch else ''}"
+    return f"limits.{cap.key} {of}{used} {part}{rounds if batch else ''}"

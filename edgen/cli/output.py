@@ -107,12 +107,12 @@ def note(text: str) -> None:
         sys.stderr.flush()
 
 
-def fold_behind(label: str, text: str) -> str:
+def wrap_to_terminal(label: str, text: str) -> str:
     """Return a label followed by a text. On a narrower terminal, the text is wrapped and its lines start in
     one column."""
     width = _find_terminal_width(sys.stdout)
     line = label + text
-    return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
+    return "\n".join(wrap_after_label(label, text, width)) if 0 < width < columns(line) else line
 
 
 def _find_terminal_width(stream: TextIO) -> int:
@@ -157,7 +157,7 @@ def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[s
         )
 
 
-def wrap_behind(label: str, text: str, width: int = 80) -> list[str]:
+def wrap_after_label(label: str, text: str, width: int = 80) -> list[str]:
     """Return the lines of a label followed by a text, within `width` columns."""
     indent = " " * len(label)
     return textwrap.wrap(text, width, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

@@ -23,7 +23,7 @@ from edgen.cli.output import (
     print_json_line,
     print_line,
     print_value,
-    wrap_behind,
+    wrap_after_label,
 )
 from edgen.core.errors import UsageError
 from edgen.core.options import option
@@ -301,7 +301,7 @@ def _describe_run(run: RunFacts) -> Iterator[str]:
         speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
         yield f"running    {run.work.process} for {format_span(run.work.seconds)}{speed}"
     if run.status is not None and (why := run.status.stopped):
-        yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
+        yield from wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
 
 
 def _list_cells(run: RunFacts) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, find_asked_backends, predict
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 from edgen.store.budget_book import PICO, BudgetBook
@@ -85,10 +85,10 @@ class PlanEstimate(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
+    plan: Plan, allowed: AllowedFiles, folder: Path, run: RunFolder, *, via: Way, part: range | None,
     passing: float | None = None,
 ) -> PlanEstimate:  # fmt: skip
-    """Estimate one plan. `reach`: the files that its job may name. `folder`: the folder of earlier runs.
+    """Estimate one plan. `allowed`: the files that its job may name. `folder`: the folder of earlier runs.
     `run`: the plan's own run. `part`: the scenarios to make, None for all. `passing`: the share that passes
     the job's gates; None for the share in earlier runs.
 
@@ -98,7 +98,7 @@ def estimate(
     job = plan.job
     units = _select_units(job, part)
     rates = RolePrices(job, via)
-    prompts = count_prompts(plan, units, reach)
+    prompts = count_prompts(plan, units, allowed)
     already = _count_already(plan, run, units, rates)
     found, damaged = find_earlier_runs(plan, folder, rates)
     runs = tuple(found)
@@ -309,8 +309,8 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
             yield priced if usd is None else priced._replace(usd=usd)
 
 
-class BudgetReach(msgspec.Struct, frozen=True):
-    """The reach of a cap: the conversations that can be made within it."""
+class CapForecast(msgspec.Struct, frozen=True):
+    """The conversations that can be made within a cap."""
 
     key: str  # name of the cap in the job or the budget file
     cap: float  # in US dollars or tokens
@@ -324,8 +324,8 @@ class BudgetReach(msgspec.Struct, frozen=True):
 
 def list_budgets(
     job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way
-) -> list[BudgetReach]:
-    """Return the reach of each cap of a job, for all its arms together."""
+) -> list[CapForecast]:
+    """Return the forecast for each cap of a job, for all its arms together."""
     each = list(estimates.values())
     if not each:
         return []
@@ -337,7 +337,7 @@ def list_budgets(
     most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
     spent = [
         sum_charges_at(
-            path, lambda prompt, completion: max(rate.find_dearest(prompt, completion) for rate in rates)
+            path, lambda prompt, completion: max(rate.find_highest_cost(prompt, completion) for rate in rates)
         )
         for path in whole.ledgers()
     ]
@@ -357,14 +357,14 @@ def list_budgets(
         # `uses` includes outstanding requests, so do not count them twice.
         left = max(cap - used + aside, 0.0)
         expected = of(uses[0])
-        reach = min(left / expected, 1.0) if expected else 1.0
+        share = min(left / expected, 1.0) if expected else 1.0
         found.append(
-            BudgetReach(
+            CapForecast(
                 key=key,
                 cap=cap,
                 charged=used,
                 out=aside,
-                share=(there + reach * (planned - there)) / planned,
+                share=(there + share * (planned - there)) / planned,
                 enough=left >= of(uses[1]),
                 enough_at_most=most is not None and left >= of(most),
                 binds=unit != "usd" or not free,
@@ -382,7 +382,7 @@ def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
         (f"budget {one.cap}", "usd", one.most / PICO, one.used / PICO, 0.0)
         if one.money
         else (f"budget {one.cap}", "tokens", float(one.most), float(one.used), 0.0)
-        for one in BudgetBook(Path(job.limits.budget), create=False).list_stands()
+        for one in BudgetBook(Path(job.limits.budget), create=False).list_current_use()
     ]
 
 

@@ -121,7 +121,7 @@ class RolePrices:
         """Return the use of `calls` calls of a role, with their maximum cost."""
         return CallUse(calls, prompt, completion, self._compute_highest_cost(role, prompt, completion))
 
-    def find_dearest(self, prompt: int, completion: int) -> float:
+    def find_highest_cost(self, prompt: int, completion: int) -> float:
         """Return the highest possible cost of an answer of any role."""
         return max(self._compute_highest_cost(role, prompt, completion) for role in self._prices)
 

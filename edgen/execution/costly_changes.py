@@ -218,4 +218,6 @@ def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None
-    return rates.find_dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls
+    return (
+        rates.find_highest_cost(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls
+    )

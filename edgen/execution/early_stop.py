@@ -115,7 +115,7 @@ class Usefulness:
         if self._before is not None and not self._wanted:
             ledger.set_fact(USELESS, "")
 
-    def require_hope(self) -> None:
+    def refuse_useless(self) -> None:
         """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
         before each request."""
         if self._wanted and self._before is not None and self._before.fingerprint == self._fingerprint:

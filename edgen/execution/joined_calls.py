@@ -115,7 +115,7 @@ class JoinedCalls:
         if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
-        for name in tasks.list_twins(address.scenario, address.task):
+        for name in tasks.list_sibling_tasks(address.scenario, address.task):
             twin = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
             asked = twin.request
             twin.close()
@@ -165,7 +165,7 @@ def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPl
     return (CallPlace(one.address, client.make_key(one)) for one in request.alike)
 
 
-def share_out(
+def split_choices(
     answer: Answer, places: Sequence[CallPlace], price: Callable[[int, int], float]
 ) -> list[CallShare]:
     """Return each call's share of an answer with several choices; calls without a choice get none.

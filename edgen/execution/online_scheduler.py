@@ -20,7 +20,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.joined_calls import CallPlace, JoinedCalls, share_out
+from edgen.execution.joined_calls import CallPlace, JoinedCalls, split_choices
 from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
     GO_ON,
@@ -93,10 +93,10 @@ class OnlineScheduler:
         for other in () if alone else self._work.beside:
             other.stop(reason, grace)
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """End the wait for calls in flight, and for a database locked by another program."""
         self._grace = 0.0
-        self._work.ledger.writer.hurry()
+        self._work.ledger.writer.stop_waiting()
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """Run the units; see Scheduler."""
@@ -160,7 +160,7 @@ class OnlineScheduler:
                 self._work.events.tell("note", text)
 
     async def _let_end(self, everybody: asyncio.Future[None]) -> None:
-        """Wait for calls in flight until the grace period ends; `hurry` ends it."""
+        """Wait for calls in flight until the grace period ends; `stop_waiting` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
         while not everybody.done() and clock() - started < self._compute_patience():
@@ -253,7 +253,7 @@ class OnlineScheduler:
 
         def store(answer: Answer) -> Awaitable[None]:
             if answer.reply.others:
-                shares = share_out(answer, places, rollout.client.charges.compute_most_cost)
+                shares = split_choices(answer, places, rollout.client.charges.compute_most_cost)
                 stored.extend((*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares)
             else:
                 stored.append((*places[0], answer.reply, answer.charged_tokens, answer.cost_usd))

@@ -201,7 +201,7 @@ async def run_task(
                 fresh = False
             if (request := rollout.request) is None:
                 break
-            recorder.require_hope()
+            recorder.refuse_useless()
             try:
                 reply = await ask(rollout, request)
             except CallError as failure:
@@ -244,11 +244,11 @@ class OutcomeRecorder:
         self._last: CallError | None = None  # their last failure, if a retry may fix it
         self._simulated = False
 
-    def require_hope(self) -> None:
+    def refuse_useless(self) -> None:
         """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
         before each request."""
         if self._usefulness is not None:
-            self._usefulness.require_hope()
+            self._usefulness.refuse_useless()
 
     @property
     def is_heard(self) -> bool:

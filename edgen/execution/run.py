@@ -221,7 +221,7 @@ class ActiveRun:
         """Return the run's plan. `scenarios`: the end of the scenarios with a top-up."""
         return make_run_plan(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
-    def adopt(self, note: Callable[[str], None]) -> None:
+    def bind_folder(self, note: Callable[[str], None]) -> None:
         """Bind the folder to this plan: write the job, and set aside files of another form of it. `note` gets
         a sentence if there are any."""
         known = self._ledger.plan

@@ -61,7 +61,7 @@ class RowFiles:
         """Write a row."""
         raise NotImplementedError
 
-    def write_beside(self, row: Row) -> None:
+    def write_row_files(self, row: Row) -> None:
         """Write the extra files of a row, unless an earlier row has written them."""
         for name, content in row.beside.items():
             if name not in self._beside:
@@ -114,7 +114,7 @@ class SplitFiles(RowFiles):
             self._patterns[key] = str(path.relative_to(self.folder))
             self._write[key] = self.begin(path)
         self._write[key](row.value)
-        self.write_beside(row)
+        self.write_row_files(row)
 
     def finish(self) -> Patterns:
         self._open.close()

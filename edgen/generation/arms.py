@@ -87,8 +87,8 @@ def plan_arms(
 
         source = source._replace(job=keep_identities(source.job, folder))
     if source.job.measure_references:
-        load_job_measures(source.job, source.reach, control.trust)
-    return source, make_plans(source.job, source.name, source.reach)
+        load_job_measures(source.job, source.allowed, control.trust)
+    return source, make_plans(source.job, source.name, source.allowed)
 
 
 async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
@@ -151,7 +151,7 @@ class _Generation:
         if options.scenarios is not None:
             for plan in plans.values():
                 check_part(plan.job, options.scenarios)
-        self._whole, self._plans, self._reach = source.job, plans, source.reach
+        self._whole, self._plans, self._allowed = source.job, plans, source.allowed
         self._options, self._control = options, control
         self._folder = find_folder(source.job, options)
         self._counts: dict[str, ProgressCounts] = {}
@@ -165,7 +165,7 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
+        for sentence in (*self._allowed.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():
@@ -208,11 +208,11 @@ class _Generation:
     async def _make(self) -> None:
         folder, control = self._folder, self._control
         if all(folder.arm(arm).ledger.exists() for arm in self._plans):
-            whole = inline_files(self._whole, self._reach)
-            from edgen.generation.finished import is_nothing_left, tell_finished
+            whole = inline_files(self._whole, self._allowed)
+            from edgen.generation.finished import is_complete, report_finished
 
-            if await is_nothing_left(whole, self._plans, folder, self._options.scenarios, control):
-                tell_finished(self._whole.name, self._plans, folder, control)
+            if await is_complete(whole, self._plans, folder, self._options.scenarios, control):
+                report_finished(self._whole.name, self._plans, folder, control)
                 return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
@@ -261,7 +261,7 @@ class _Generation:
         """Make the arms, one after another or several at once, then their files. An arm that falls short, or
         has useless answers, does not stop the others."""
         control = self._control
-        measures = find_measure_files(self._whole, self._reach) if self._whole.measure_references else []
+        measures = find_measure_files(self._whole, self._allowed) if self._whole.measure_references else []
         for arm in arms:
             if arm.name:
                 arm.folder.prepare()
@@ -281,7 +281,7 @@ class _Generation:
         self._control.require_consent(self._list_losses(arms))
         if self._whole.arms:
             self._folder.number_arms(self._plans)
-            self._folder.write_job(*make_job_for_run(self._whole, self._reach))
+            self._folder.write_job(*make_job_for_run(self._whole, self._allowed))
         useless: dict[Arm, UselessError] = {}
         for group in self._iterate_groups(arms):
             shared = SharedState(self._whole.limits)
@@ -344,7 +344,7 @@ class _Generation:
             arm.plan, session, arm.folder, self._options.scenarios, _find_ordered_gates(arm.plan)
         )
         self._counts[arm.name] = arm.run.counts
-        arm.run.adopt(self._control.note)
+        arm.run.bind_folder(self._control.note)
         # The session ends after the arm's own files are written, so that its note is about this arm.
         arm.noted = await stack.enter_async_context(contextlib.AsyncExitStack())
         await arm.noted.enter_async_context(arm.run.session.record())

@@ -27,13 +27,13 @@ from edgen.core.pair import (
 )
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
-from edgen.preferences.choice import PairChoice, Parting
+from edgen.preferences.choice import Divergence, PairChoice
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.response_pairs import list_response_pairs
 from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
-from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
+from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 from edgen.preferences.signals import make_human_signal, make_probability_signal
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
@@ -157,7 +157,7 @@ class _Known(NamedTuple):
             known = human or (a, b) in judged
             if not (known or (a, b) in chosen):
                 continue
-            parting = Parting.of(candidates[a], candidates[b])
+            parting = Divergence.of(candidates[a], candidates[b])
             asked = self.choice.every or self.played is not None or parting.is_near_end(least)
             if not (known or asked):
                 continue
@@ -180,7 +180,7 @@ class _Known(NamedTuple):
         self,
         index: int,
         names: tuple[str, str],
-        parting: Parting,
+        parting: Divergence,
         outcomes: Mapping[str, Outcomes],
         directed: Mapping[str, str | None],
     ) -> Signals:
@@ -189,7 +189,7 @@ class _Known(NamedTuple):
         a, b, prefix = parting
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
         speaks = [
-            self._find_directed_part(index, PartingTurn(name, prefix + 1), directed[name]) for name in names
+            self._find_directed_part(index, DivergingTurn(name, prefix + 1), directed[name]) for name in names
         ]
         return Signals(
             probability=make_probability_signal(a.probability, b.probability),
@@ -199,7 +199,7 @@ class _Known(NamedTuple):
         )
 
     def _collect_rollout_signals(
-        self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
+        self, index: int, names: tuple[str, str], parting: Divergence, outcomes: Mapping[str, Outcomes]
     ) -> tuple[RolloutSignal, ...] | UnsetType:
         """Return the signals of a pair by rollouts, if labels rest on rollouts."""
         if self.played is None:
@@ -207,7 +207,7 @@ class _Known(NamedTuple):
         judged = None if self.judge is None else outcomes.get(self.judge)
         return tuple(list_rollout_signals(self.played, index, names, parting, judged))
 
-    def _find_directed_part(self, index: int, response: PartingTurn, own: str | None) -> str | None:
+    def _find_directed_part(self, index: int, response: DivergingTurn, own: str | None) -> str | None:
         """Return the part of a side that addresses a judge, from its own conversation (`own`) or else from a
         rollout of its response."""
         if own is not None or self.played is None:
@@ -216,7 +216,7 @@ class _Known(NamedTuple):
         return find_first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
 
 
-def _make_pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
+def _make_pair(reader: RunReader, identifier: str, parting: Divergence, signals: Signals) -> Pair:
     """Return a pair without a label."""
     a, b, prefix = parting
     responses = parting.responses

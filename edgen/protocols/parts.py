@@ -275,7 +275,7 @@ class Tasks(Face):
         """Return the work of one task of a scenario."""
         ...
 
-    def list_twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
+    def list_sibling_tasks(self, scenario: int, task: Any) -> Iterable[TaskId]:
         """Return the other tasks of a scenario that may begin with the same request, for an independent
         answer each."""
         return ()

@@ -38,7 +38,7 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
     return flat
 
 
-def fit_ends(words: str, room: float) -> str:
+def truncate_ends(words: str, room: float) -> str:
     """Return the text on one line, truncated in the middle: names of arms often differ only at their ends."""
     flat = fit(words, float("inf"))
     if measure_width(flat) <= room:

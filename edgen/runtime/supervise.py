@@ -338,7 +338,7 @@ def _on_signal(monitors: Sequence[Monitor], number: int) -> None:
         _stop(monitors, make_signal_error(number))
     elif not is_hangup(number):  # one closed terminal may send several signals
         for monitor in monitors:
-            monitor.session.scheduler.hurry()
+            monitor.session.scheduler.stop_waiting()
 
 
 def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None = None) -> None:

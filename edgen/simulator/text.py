@@ -13,7 +13,7 @@ from random import Random
 
 from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
-from edgen.simulator.faults import NO_FAULTS, Fault, Faults, choose_struck
+from edgen.simulator.faults import NO_FAULTS, Fault, Faults, select_fault
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.model import Scene
 
@@ -99,7 +99,7 @@ def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
 
 def choose_content_fault(faults: Faults, key: bytes) -> Fault | None:
     """Return the content fault of the request with this key; None without one."""
-    return choose_struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
+    return select_fault(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 
 def count_tokens(text: str) -> int:

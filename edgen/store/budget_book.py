@@ -193,7 +193,7 @@ class BudgetBook:
         with self._open() as connection:
             return [*self._list_uses(connection, day)]
 
-    def list_stands(self) -> list[CapUse]:
+    def list_current_use(self) -> list[CapUse]:
         """Return the current use of each cap."""
         return self.stands(self.find_day(time.time()))
 

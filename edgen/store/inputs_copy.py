@@ -125,7 +125,7 @@ def _digest_files(files: dict[str, str]) -> str:
 
 def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
     """Return the templates, spaces and files of backends that the jobs of a run and its arms name. For files
-    next to them, see `find_inputs_beside`."""
+    next to them, see `find_accompanying_files`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
@@ -134,7 +134,7 @@ def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
     return {name for name in found if isinstance(name, str)}
 
 
-def find_inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+def find_accompanying_files(run: RunFolder, inputs: Iterable[str]) -> set[str]:
     """Return the files next to a run's inputs: schemas of templates, knowledge files and pictures of
     spaces."""
     from edgen.prompting.prompt import find_schema_file

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.output import fold_behind, note, render_json
+from edgen.cli.output import note, render_json, wrap_to_terminal
 from edgen.core.text import escape_hidden, escape_hidden_json, replace_surrogates
 from tests import fork_server
 
@@ -122,13 +122,13 @@ def test_a_note_in_a_file_stays_on_its_line(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_text_after_its_label_stays_below_itself_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
-    assert fold_behind("ok    ", "word " * 20) == "ok    " + "word " * 20
+    assert wrap_to_terminal("ok    ", "word " * 20) == "ok    " + "word " * 20
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr("sys.stdout", terminal)
-        folded = fold_behind("ok    ", "word " * 10 + "end").split("\n")
-        short = fold_behind("ok    ", "word")
+        folded = wrap_to_terminal("ok    ", "word " * 10 + "end").split("\n")
+        short = wrap_to_terminal("ok    ", "word")
     os.close(ours)
     assert folded == ["ok    word word word word word word word", "      word word word end"]
     assert short == "ok    word"

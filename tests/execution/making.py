@@ -28,7 +28,7 @@ def begin(
     """Begin a run in its folder, and note the job there."""
     session = RunSession(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
     run = ActiveRun(plan, session, rundir)
-    run.adopt(lambda _: None)
+    run.bind_folder(lambda _: None)
     return run
 
 

@@ -11,7 +11,7 @@ import pytest
 from edgen.core.pair import JudgeDirected, Pair, RolloutSignal
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.rollout_signals import make_signal_by_judge, make_signal_by_probability
-from edgen.preferences.rollouts import PartingTurn, read_rollout
+from edgen.preferences.rollouts import DivergingTurn, read_rollout
 from tests.preferences.values import oracle, pair
 
 RULES = {by: LabelRules(by=by, rollouts=True) for by in ("oracle", "probability")}  # type: ignore[arg-type]
@@ -107,5 +107,5 @@ class TestLabels:
 
 def test_a_rollout_is_named_by_conversation_turns_and_number() -> None:
     for name in ("r1", "hot.r12"):
-        response = PartingTurn(name, 7)
+        response = DivergingTurn(name, 7)
         assert read_rollout(response.name_rollout(12)) == (response, 12)

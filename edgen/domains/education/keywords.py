@@ -84,7 +84,7 @@ class Cues:
         branches = (f"{letter}(?:{'|'.join(cue[1:] for cue in same)})" for letter, same in grouped)
         return re.compile(f" (?:{'|'.join(branches)})")
 
-    def occurs_in(self, spoken: str) -> bool:
+    def matches(self, spoken: str) -> bool:
         """Return whether any of the words occurs."""
         return self._wanted.search(spoken) is not None
 
@@ -192,13 +192,13 @@ def _asks(student: Sequence[str], learning: Sequence[str]) -> bool | None:
     if not student or not learning:
         return None
     whole = "|".join(student)
-    sought = [way for name in learning if (way := _WAYS[name].sought).occurs_in(whole)]
-    return any(way.occurs_in(text) and _WISH.occurs_in(text) for way in sought for text in student)
+    sought = [way for name in learning if (way := _WAYS[name].sought).matches(whole)]
+    return any(way.matches(text) and _WISH.matches(text) for way in sought for text in student)
 
 
 def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
     cues = _REACTIONS[role].get(kind)
-    return None if cues is None or not said else cues.occurs_in("|".join(said))
+    return None if cues is None or not said else cues.matches("|".join(said))
 
 
 def _stays(teacher: Sequence[tuple[str, str]], facts: StatementKinds) -> tuple[bool | None, bool | None]:
@@ -229,7 +229,7 @@ def _shows_way(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]
     """Return whether a teacher's turn shows one of the ways. Forms shared with `other` do not count."""
     text, words = turn
     taught, forms = _compile_signs(names, other)
-    return any(cues.occurs_in(words) for cues in taught) or any(form(text) for form in forms)
+    return any(cues.matches(words) for cues in taught) or any(form(text) for form in forms)
 
 
 @lru_cache(maxsize=4096)

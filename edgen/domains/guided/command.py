@@ -12,7 +12,7 @@ from typer import Argument
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
-from edgen.cli.output import note, print_value, wrap_behind
+from edgen.cli.output import note, print_value, wrap_after_label
 from edgen.core.options import declare_output, declare_space, option
 from edgen.plugin.texts import join_first, quantity
 
@@ -135,9 +135,9 @@ def _render_checked(found: CheckedMachine) -> Iterator[str]:
     yield f"states     {found.states:,} with {quantity(found.transitions, 'transition')}, {replies}"
     for label, names in (("sub-tasks", found.subtasks), ("world", found.variables), ("needs", found.needs)):
         if names:
-            yield from wrap_behind(f"{label:10} ", ", ".join(names))
+            yield from wrap_after_label(f"{label:10} ", ", ".join(names))
     for one in found.findings[:_MOST]:
-        yield from wrap_behind("error      " if one.fatal else "warning    ", str(one))
+        yield from wrap_after_label("error      " if one.fatal else "warning    ", str(one))
     if (more := len(found.findings) - _MOST) > 0:
         yield f"           … and {more:,} more"
     if not found.findings:
@@ -169,14 +169,14 @@ def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[st
         )
     yield f"smoothing  {learned.smoothing:g} added to each transition"
     if learned.kept:
-        yield from wrap_behind("kept       ", f"unchanged: {join_first(learned.kept, 10)}")
+        yield from wrap_after_label("kept       ", f"unchanged: {join_first(learned.kept, 10)}")
     if output is not None:
         yield f"folder     {output}"
         return
     for name, state in learned.machine.states.items():
         if name not in learned.kept and state.probabilities:
             said = ", ".join(f"{target} {one:.4g}" for target, one in state.probabilities.items())
-            yield from wrap_behind(f"{name}  ", said)
+            yield from wrap_after_label(f"{name}  ", said)
 
 
 COMMAND = DomainCommand("machine", section="Tools", before="simulator", app=app)

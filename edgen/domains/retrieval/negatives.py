@@ -59,7 +59,7 @@ class WrongAnswers:
         if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
             return False
         for answer, other in self._right:
-            if may_be_alike(looks, other) and are_alike(text, answer):
+            if may_be_near_duplicates(looks, other) and are_alike(text, answer):
                 return False
         self._taken.add(looks.form)
         self.texts.append(text)
@@ -77,7 +77,7 @@ def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
         moved[place] = moved.pop(at, at)
 
 
-def may_be_alike(a: TextFeatures, b: TextFeatures) -> bool:
+def may_be_near_duplicates(a: TextFeatures, b: TextFeatures) -> bool:
     """Return False only for texts that are not alike.
 
     If two sets have a Jaccard index of at least j, at most (1 - j) / (1 + j) of all their members are in only

@@ -37,7 +37,7 @@ class KnownPieces(NamedTuple):
     covered: int
 
 
-class GuessingManner(NamedTuple):
+class GuessingStyle(NamedTuple):
     """A student's manner of guessing, from the lines of its prompt. `least`: pieces that it needs for a
     guess. `bare`: it leaves out little words. `in_front`: it keeps the question's order."""
 
@@ -46,16 +46,16 @@ class GuessingManner(NamedTuple):
     in_front: bool
 
 
-def read_manner(brief: str, corrected: int) -> GuessingManner:
+def read_guessing_style(brief: str, corrected: int) -> GuessingStyle:
     """Return the manner of the student of a prompt after `corrected` corrections."""
     stubborn = corrected < _PERSUADED
     least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
-    return GuessingManner(
+    return GuessingStyle(
         least, bool(_NO_LITTLE_WORDS.search(brief)) and stubborn, bool(_IN_FRONT.search(brief)) and stubborn
     )
 
 
-def put_together(heard: Sequence[str], question: str, manner: GuessingManner) -> KnownPieces:
+def assemble_answer(heard: Sequence[str], question: str, manner: GuessingStyle) -> KnownPieces:
     """Return the pieces of the answer in the quotations of the tutor's turns."""
     places: dict[str, tuple[int, int]] = {}  # for each piece: the place in the question of what it translates
     before: dict[str, str] = {}  # pieces with their little words; "": the word before any vowel
@@ -85,7 +85,7 @@ def put_together(heard: Sequence[str], question: str, manner: GuessingManner) ->
 def _order_pieces(
     places: dict[str, tuple[int, int]],
     before: dict[str, str],
-    manner: GuessingManner,
+    manner: GuessingStyle,
     question: str,
     *,
     behind: bool,

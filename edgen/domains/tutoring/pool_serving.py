@@ -32,7 +32,7 @@ class SessionServing:
         self._counts: Counter[str] = Counter()
 
     @property
-    def ran_dry(self) -> bool:
+    def was_exhausted(self) -> bool:
         """True if, in a round after the first, the pool had no response for some turn."""
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 

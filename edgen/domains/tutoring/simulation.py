@@ -16,7 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from edgen.domains.tutoring.exercises.model import split_words
-from edgen.domains.tutoring.guessing import REMINDERS, put_together, read_manner
+from edgen.domains.tutoring.guessing import REMINDERS, assemble_answer, read_guessing_style
 from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED
 from edgen.protocols.labelling_simulated import find_true_labels
@@ -263,8 +263,8 @@ def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]
         message.content for message in request.messages[1 - 2 * len(heard) :] if message.role == "assistant"
     ]
     question = found[1] if (found := _EXERCISE.search(brief)) else ""
-    manner = read_manner(brief, sum(text.startswith((*_NOT_YET, _ORDER)) for text in heard))
-    pieces = put_together(heard[1:], question, manner)
+    manner = read_guessing_style(brief, sum(text.startswith((*_NOT_YET, _ORDER)) for text in heard))
+    pieces = assemble_answer(heard[1:], question, manner)
     told_of = " ".join(pieces.words) if pieces.covered >= manner.least else ""
     guessed = any(text.startswith(_TRIES) for text in own)
     wonders = _WONDERS[bool(pieces.words) :] if guessed else _WONDERS[bool(pieces.words) : _FIRST]

@@ -158,7 +158,7 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
             "A share of 0% or 100% has an interval of zero width. An event that did not occur in n "
             "independent conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
-    if any(has_few(difference) for metric in metrics for difference in metric.differences):
+    if any(has_too_little_data(difference) for metric in metrics for difference in metric.differences):
         yield (
             f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller "
             "denominator, the interval may be too short; rely on p there."
@@ -190,6 +190,6 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
             )
 
 
-def has_few(difference: Difference) -> bool:
+def has_too_little_data(difference: Difference) -> bool:
     """Return whether a difference has too little data for its interval."""
     return difference.p is not None and difference.changed > 0 and difference.evidence < FEW_CHANGED

@@ -369,9 +369,11 @@ class ModelClient:
             # The request was not sent to a service that answered before: the prompt is not the cause.
             call.turned_away += unsent and (others or self.admission.answered)
             return
-        call.knocks += lane.away and not unsent
+        call.failed_connections += lane.away and not unsent
         # If no other call waits, this prompt may be the cause.
-        call.turned_away += unsent or ((others or self.admission.waiting > 0) and call.knocks <= _KNOCKS)
+        call.turned_away += unsent or (
+            (others or self.admission.waiting > 0) and call.failed_connections <= _KNOCKS
+        )
         if not lane.away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 

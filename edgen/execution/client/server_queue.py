@@ -171,7 +171,7 @@ class Lane:
             if before != "half-open":
                 self.window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
-                blameless = self.window.acquit(self.running)
+                blameless = self.window.forgive_probe(self.running)
         # The refusals of a closed service say nothing about its capacity.
         return LoadVerdict.OTHER if verdict is LoadVerdict.CONGESTED and blameless else verdict
 

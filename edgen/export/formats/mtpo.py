@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from edgen.export.formats.shared.pair_rows import is_near_end, list_messages, say_the_same
+from edgen.export.formats.shared.pair_rows import have_equal_messages, is_near_end, list_messages
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
@@ -76,7 +76,7 @@ def _make_row(
         return first
     if isinstance(second, LeftOut):
         return second
-    if say_the_same(first, second):
+    if have_equal_messages(first, second):
         return LeftOut("identical")
     value = {
         "first": first,

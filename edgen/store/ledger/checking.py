@@ -18,7 +18,7 @@ from edgen.store.ledger.checked_reader import (
     take_fitting,
 )
 from edgen.store.ledger.facts import find_damaged_facts
-from edgen.store.ledger.logprobs import find_unsound_beside
+from edgen.store.ledger.logprobs import find_unsound_details
 from edgen.store.ledger.opening import check
 from edgen.store.ledger.problems import make_outcome_error
 from edgen.store.ledger.status import read_status
@@ -85,7 +85,7 @@ def _find_unsound_costs(book: CheckedReader) -> Iterator[str]:
 
 
 def _find_unsound_beside(book: CheckedReader) -> Iterator[str]:
-    for scenario, task in find_unsound_beside(book):
+    for scenario, task in find_unsound_details(book):
         yield (
             f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
             f"{task}) are damaged, so it counts as one without. The answer itself is sound or named above."

@@ -26,12 +26,12 @@ from edgen.store.ledger.checked_reader import (
     read_wall_time,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
-from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
+from edgen.store.ledger.logprobs import TABLE, add_table, store_details, with_details
 from edgen.store.ledger.opening import check, connect, upgrade
 from edgen.store.ledger.outstanding import LOSE, STRIKE, OutstandingCalls
 from edgen.store.ledger.person_times import list_times, with_times
 from edgen.store.ledger.problems import make_empty_error
-from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
+from edgen.store.ledger.reader import ADDITIONAL, Outcomes, name_additional_task
 from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import (
     NotedBatch,
@@ -82,7 +82,7 @@ class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end.
 
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
-    `damaged_outcomes` counts outcomes that `take_over` removed. `logprobs`: store the tokens of new replies.
+    `damaged_outcomes` counts outcomes that `prepare_session` removed. `logprobs`: store the tokens of new replies.
     `people`: people answer some calls, so replies are read with their times. `writer` and `out` exist after
     entering.
     """
@@ -208,7 +208,7 @@ class Ledger:
         if address.scenario > self._last_answered:
             self._last_answered = address.scenario
         statement = (_REPLY, row)
-        return [statement, *store_beside(address, key, reply)] if self._keeps_beside else [statement]
+        return [statement, *store_details(address, key, reply)] if self._keeps_beside else [statement]
 
     def read_replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """Return the stored replies to a task, by key."""
@@ -218,7 +218,7 @@ class Ledger:
         found = {row.key: self._book.check_reply(row) for row in rows}
         if self._people and found:
             found = with_times(self._book, found, scenario, task)
-        return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
+        return with_details(self._book, found, scenario, task) if self._keeps_beside and found else found
 
     def count_places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task. A call sent in several forms counts once."""
@@ -238,7 +238,7 @@ class Ledger:
         if self._people:
             found = with_times(self._book, found, address.scenario, address.task)
         if self._keeps_beside:
-            found = with_beside(self._book, found, address.scenario, address.task)
+            found = with_details(self._book, found, address.scenario, address.task)
         return found[key]
 
     # -- outcomes
@@ -276,7 +276,7 @@ class Ledger:
 
     # -- sessions and facts about the run
 
-    def take_over(self) -> None:
+    def prepare_session(self) -> None:
         """Prepare the ledger for a session.
 
         Outstanding calls of a dead process are charged to its session. Damaged outcomes, records and facts
@@ -386,7 +386,7 @@ def make_outcome_statements(
     rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
     for name, data in beside.items() if beside else ():
-        place = (outcome.scenario, name_beside_task(outcome.task, name))
+        place = (outcome.scenario, name_additional_task(outcome.task, name))
         one = Outcome(*place, Status.ACCEPTED, None, None, outcome.group, None)
-        rows += make_outcome_statements(one, fingerprint + BESIDE, data)
+        rows += make_outcome_statements(one, fingerprint + ADDITIONAL, data)
     return rows

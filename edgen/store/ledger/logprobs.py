@@ -47,7 +47,7 @@ def add_table(book: CheckedReader) -> None:
             book.write(LOGPROBS)
 
 
-def store_beside(address: Address, key: bytes, reply: Reply) -> list[Statement]:
+def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]:
     """Return the statements that store the tokens or times of a reply, if it has any."""
     beside = reply.tokens if reply.given is None else reply.given
     if beside is None:
@@ -57,7 +57,7 @@ def store_beside(address: Address, key: bytes, reply: Reply) -> list[Statement]:
     return [(_INSERT, (*row, compute_checksum(*row, reply.text)))]
 
 
-def with_beside(
+def with_details(
     book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
     """Return the replies of a task, by key, with their stored tokens or times."""
@@ -70,7 +70,7 @@ def with_beside(
     return found
 
 
-def find_unsound_beside(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
+def find_unsound_details(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
     """Yield scenario and task of tokens and times that are damaged or belong to no stored reply."""
     if not book.has_table(TABLE):
         return

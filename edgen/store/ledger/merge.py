@@ -32,7 +32,7 @@ from edgen.store.ledger.opening import (
     decode_fact,
     find_raised_error,
     has_log,
-    make_still_uri,
+    make_immutable_uri,
     require_files,
 )
 from edgen.store.ledger.problems import describe_sqlite_error
@@ -151,7 +151,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         with self._explain_errors(source.path):
             if source.logprobs:
                 add_table(CheckedReader(self._connection, self._path))
-            self._connection.execute("ATTACH DATABASE ? AS src", (make_still_uri(source.file),))
+            self._connection.execute("ATTACH DATABASE ? AS src", (make_immutable_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
             self._record_duplicate_outcomes(source)

@@ -52,7 +52,7 @@ from edgen.store.ledger.status import (
 )
 from edgen.store.ledger.writer import COUNT, read_acknowledged
 
-BESIDE = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
+ADDITIONAL = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500
 _RECORDS = 100  # rows per page: each has some thousand bytes
 _BEHIND = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
@@ -147,13 +147,13 @@ class Outcomes:
 
     def read_additional_values(self, scenario: int, task: TaskId) -> dict[str, bytes]:
         """Return the additional values of a task's record, by name."""
-        first = name_beside_task(task, "")
+        first = name_additional_task(task, "")
         found = {}
         query = (
             f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER "
             "BY task"
         )
-        values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
+        values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + ADDITIONAL)
         for row in self._book.read_rows(query, OutcomeRow, values):
             self._book.require_sound(row)
             found[str(row.task).removeprefix(first)] = self._book.check_record(row)
@@ -342,7 +342,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return 0 if row is None else row[0]
 
 
-def name_beside_task(task: TaskId, name: str) -> str:
+def name_additional_task(task: TaskId, name: str) -> str:
     """Return the task of an additional value of a task's record. It is a text, so it does not collide with
     numbered tasks."""
     return f"{task}/{name}"

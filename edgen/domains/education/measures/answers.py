@@ -65,7 +65,7 @@ class AnswersMeasure(Measure[Any]):
             if turn.role == "Teacher":
                 taught += 1
                 telling += "?" not in turn.text
-            elif _REQUESTS.occurs_in(words.spoken[number]):
+            elif _REQUESTS.matches(words.spoken[number]):
                 asked += 1
                 given += _is_answered(sample.turns, number + 1)
         return {"asked": asked, "given": given, "taught": taught, "telling": telling}
