@@ -185,7 +185,7 @@ NOUNS = [
     Nouns(
         "the methods of edgen.plugin's classes",
         "edgen/",
-        "about address alias annotator_ledgers arm arms askers backend beside by_people candidate candidates"
+        "about address alias annotator_ledgers arm arms askers backend by_people candidate candidates"
         " caveats choices_problem closing column_reader compared content conversation conversations cost current"
         " dimensions drawings example examples expected field figures first_prompt foreign form forms given groups"
         " header_requests identifier in_order job_of key_after key_request leaves ledgers left_out line lines"
@@ -193,7 +193,7 @@ NOUNS = [
         " picture_problem picture_tokens pictures positions probability probability_by problems prompt_in question"
         " random reading request responses result results role_of role_problems roles rollout_ledgers room rounds"
         " scenario_of scenarios scene scenes schema_of schema_problem scores session simulated simulated_labels"
-        " slots speaker speakers stage state sums tables_of templates tiles trained turns twin user_first values variant"
+        " slots speaker speakers stage state sums tables_of templates tiles trained turns user_first values variant"
         " verdict vocabulary writer_ledgers writers written",
     ),
 ]

@@ -171,7 +171,7 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
         same = SameModel(each, backend.model)
         for address in each:
             with contextlib.suppress(CallError):
-                await same.look(address)
+                await same.check_model_list(address)
         diagnosis.add(role, f"{len(each)} servers share the calls")
     except ProviderError as error:
         diagnosis.fail(role, str(error), error.exit_code)

@@ -56,7 +56,7 @@ class Screen:
         """The number of shown turns."""
         return self._shown
 
-    def confirms(self, question: str) -> bool:
+    def ask_yes_no(self, question: str) -> bool:
         """Return whether the person says yes."""
         with contextlib.suppress(PlayerLeft):
             return self._read(f"{question} [Y/n] ").lower() in (
@@ -127,7 +127,7 @@ class Screen:
         )
         self._console.print(Align.right(panel) if own else panel)
 
-    def agrees(self, text: str) -> bool:
+    def ask_agreement(self, text: str) -> bool:
         """Show a text to agree to, and return whether the person does."""
         self._show_panel(Text(_join_lines(text.strip())), "Before you begin", _OWN)
         with contextlib.suppress(PlayerLeft):

@@ -143,7 +143,8 @@ BRACKETS = " [{}, {}]"  # an interval after its value, in the terminal
 def format_interval(
     low: float | None, high: float | None, form: Callable[[float], str], pattern: str = INTERVAL
 ) -> str:
-    """Format an interval to stand after its value, as in ` (0.31 to 0.53)`, or ` [0.31, 0.53]` with `BRACKETS`.
+    """Format an interval to stand after its value, as in ` (0.31 to 0.53)`, or ` [0.31, 0.53]` with
+    `BRACKETS`.
 
     Empty if an end is unknown. `form` formats each end.
     """
@@ -223,8 +224,8 @@ def join_list(parts: Iterable[str]) -> str:
 
 
 def join_first(names: Sequence[str], most: int, what: str = "") -> str:
-    """Join the first `most` names, and the number of the others, as in `a, b and 5 more gaps`. `what`: the word
-    for the others, with a blank before it."""
+    """Join the first `most` names, and the number of the others, as in `a, b and 5 more gaps`. `what`: the
+    word for the others, with a blank before it."""
     more = f" and {len(names) - most} more{what}" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

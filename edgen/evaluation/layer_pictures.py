@@ -212,7 +212,8 @@ def _make_interval(label: str, value: float, span: tuple[float, float] | None, c
 
 
 def _with(value: float, span: tuple[float, float] | None) -> str:
-    return f"{value:.2f}" + format_interval(*(span or (None, None)), "{:.2f}".format)
+    low, high = span or (None, None)
+    return f"{value:.2f}" + format_interval(low, high, "{:.2f}".format)
 
 
 def _tabulate_thirds(name: str, layers: Layers) -> Iterator[Table]:

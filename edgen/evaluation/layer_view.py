@@ -56,7 +56,7 @@ class Gold:
         return {unit.turn: unit.labels for unit in labels.get(self.layer, ()) if unit.labels}
 
 
-def look_at(
+def compute_layer_figures(
     reader: RunReader, layer: LayerFolder, asking: LabellingTask, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
     """Return the figures of a layer over all arms, and against gold; None without gold. Without the extra

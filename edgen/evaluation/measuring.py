@@ -142,12 +142,12 @@ def measure(
     data: DataSet,
     only: Collection[str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
-    beside: Sequence[Observer] = (),
+    observers: Sequence[Observer] = (),
     helpers: Helpers | None = None,
 ) -> Quality:
     """Measure a data set with the measures in `only`, or all.
 
-    `progress` gets the number of samples every 500. `beside`: observers that see every sample, too; the
+    `progress` gets the number of samples every 500. `observers`: observers that see every sample, too; the
     caller reads their values. `helpers`: other processes that compute some of the measures.
     """
     others = find_measures_of_other_families(data.family)
@@ -160,7 +160,7 @@ def measure(
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
     shared.gathered = None if helpers is None else helpers.gathered
     shared.start([OVERVIEW.name, *own])
-    see = [shared.see, *(observer.see for observer in beside)]
+    see = [shared.see, *(observer.see for observer in observers)]
     done = 0
     for done, sample in enumerate(data.samples(), 1):
         words = cut(sample.turns)

@@ -299,7 +299,7 @@ class OutcomeRecorder:
         """Return the statements that store the outcome of a task. Call `count_outcome` after storing."""
         end = Outcome(*unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key)
         statements = make_outcome_statements(
-            end, self._work.fingerprint, settled.record, settled.beside, rollout.checksums
+            end, self._work.fingerprint, settled.record, settled.additional, rollout.checksums
         )
         if rollout.simulated and not self._simulated:
             self._simulated = True

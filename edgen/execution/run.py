@@ -273,7 +273,7 @@ class ActiveRun:
             return None
         return None if noted is None else noted.fingerprint
 
-    async def drive(self) -> None:
+    async def make_all(self) -> None:
         """Make everything. Raises the error that stopped the run."""
         await self._make()
         await self._ledger.flush()

@@ -32,7 +32,7 @@ class Work(NamedTuple):
     counts: ProgressCounts  # running counts
     events: Events  # channel to listeners
     budget: Budget | None = None  # None without caps
-    beside: Sequence[Scheduler] = ()
+    schedulers: Sequence[Scheduler] = ()
     """Schedulers of all concurrent sessions of the run, this one included: an error that stops one stops
     all."""
 

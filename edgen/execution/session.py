@@ -69,15 +69,15 @@ def make_clients(
     roles: Iterable[str],
     budget: Budget | None = None,
     out: OutstandingCalls | None = None,
-    beside: Iterable[ModelClient] = (),
+    existing: Iterable[ModelClient] = (),
     admissions: dict[Service, Admission] | None = None,
 ) -> dict[str, ModelClient]:
     """Return the client of each role. `backends` are by their names in the job; roles of one backend share
     its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
-    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing admissions by service;
-    new ones are added to it."""
+    budget; None: no notes. `existing`: existing clients to share. `admissions`: existing admissions by
+    service; new ones are added to it."""
     limits = settings.limits
-    made = {client.name: client for client in beside}
+    made = {client.name: client for client in existing}
     known = {} if admissions is None else admissions
     for client in made.values():
         known |= dict.fromkeys(_list_services(client.backend), client.admission)

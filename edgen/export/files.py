@@ -55,7 +55,7 @@ class RowFiles:
         self.folder = staging.folder
         self.sizes: dict[tuple[str, SplitName], int] = {}
         self._open = contextlib.ExitStack()
-        self._beside: set[str] = set()
+        self._row_files: set[str] = set()
 
     def add(self, row: Row) -> None:
         """Write a row."""
@@ -63,9 +63,9 @@ class RowFiles:
 
     def write_row_files(self, row: Row) -> None:
         """Write the extra files of a row, unless an earlier row has written them."""
-        for name, content in row.beside.items():
-            if name not in self._beside:
-                self._beside.add(name)
+        for name, content in row.files.items():
+            if name not in self._row_files:
+                self._row_files.add(name)
                 (self.folder / name).parent.mkdir(exist_ok=True)
                 (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 

@@ -313,7 +313,7 @@ class _Generation:
         """Make an arm; after the last arm, write the files of all. An arm with useless answers ends alone,
         and is added to `useless`."""
         try:
-            await arm.run.drive()
+            await arm.run.make_all()
         except UselessError as error:
             useless[arm.name] = error
             with contextlib.suppress(UselessError):

@@ -80,8 +80,8 @@ class AllowedFiles:
 
     @classmethod
     def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> AllowedFiles:
-        """Return the files that a job may name. `overrides`: settings typed on the command line. `outside`: files
-        may be anywhere."""
+        """Return the files that a job may name. `overrides`: settings typed on the command line. `outside`:
+        files may be anywhere."""
         return cls(job.parent, None if outside else find_project(job.parent), list_texts(overrides))
 
     def find_file(self, kind: Kind, name: str, key: str) -> Path:

@@ -21,8 +21,8 @@ _NOT_SET = "not set"
 
 
 def list_settings_by_key(job: Job, space: Space, allowed: AllowedFiles) -> dict[str, str]:
-    """Return the settings of a job that can make arms differ, as texts by dotted key. `allowed`: the files that
-    the job may name.
+    """Return the settings of a job that can make arms differ, as texts by dotted key. `allowed`: the files
+    that the job may name.
 
     Raises TemplateError for an unreadable template.
     """

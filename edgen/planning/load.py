@@ -321,16 +321,17 @@ def load_template(template: Template, allowed: AllowedFiles, space: Space) -> Pr
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
     """Add a template and its schema to the texts of a run's inputs; return the template's file name.
     Different templates with the same name get different names."""
-    beside = None if schema is None else render_schema(schema)
+    schema_text = None if schema is None else render_schema(schema)
     stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
     free = next(
         name
         for name in stems
-        if f"{name}.j2" not in texts or (texts[f"{name}.j2"], texts.get(f"{name}{SUFFIX}")) == (text, beside)
+        if f"{name}.j2" not in texts
+        or (texts[f"{name}.j2"], texts.get(f"{name}{SUFFIX}")) == (text, schema_text)
     )
     texts[f"{free}.j2"] = text
-    if beside is not None:
-        texts[f"{free}{SUFFIX}"] = beside
+    if schema_text is not None:
+        texts[f"{free}{SUFFIX}"] = schema_text
     return f"{free}.j2"
 
 

@@ -5,14 +5,12 @@
 Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 number, percent, quantity, format_signed, describe_counts: numbers. format_interval: an interval after its
-value; BRACKETS: its form in the terminal. readable_name: a name without underscores.
-join_first: the first of many names. shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
-no value.
-pictures_in, without_pictures: the pictures that a text names.
-words: the words of a text, without case. join_words: words as one text, to search for phrases. loops: whether
-a side repeats itself. hash64: a number from a text, for draws that do not depend on an order.
-DigestTable: a set of such numbers, with few bytes each.
-shingles_of, are_alike, ALIKE: near-duplicates.
+value; BRACKETS: its form in the terminal. readable_name: a name without underscores. join_first: the first of
+many names. shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE:
+the sign for no value. pictures_in, without_pictures: the pictures that a text names. words: the words of a
+text, without case. join_words: words as one text, to search for phrases. loops: whether a side repeats
+itself. hash64: a number from a text, for draws that do not depend on an order. DigestTable: a set of such
+numbers, with few bytes each. shingles_of, are_alike, ALIKE: near-duplicates.
 """
 
 from __future__ import annotations

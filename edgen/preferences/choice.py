@@ -76,9 +76,9 @@ class PairChoice:
             for name in dict.fromkeys(itertools.chain.from_iterable(pairs))
         }
         for a, b in pairs:
-            parting = Divergence.of(candidates[a], candidates[b])
-            if not parting.is_near_end(self.wanted.min_turns_left):
-                yield a, b, parting
+            divergence = Divergence.of(candidates[a], candidates[b])
+            if not divergence.is_near_end(self.wanted.min_turns_left):
+                yield a, b, divergence
 
     def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the names of the pairs, without pairs that part near their end. Without `min_turns_left`, no

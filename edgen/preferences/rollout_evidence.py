@@ -42,13 +42,13 @@ def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
     if not signals:
         return []
     names = [make_candidate_name(side.arm or "", side.replicate) for side in (pair.a, pair.b)]
-    parting = Divergence.of(*(reader.candidate(pair.scenario, name) for name in names))
+    divergence = Divergence.of(*(reader.candidate(pair.scenario, name) for name in names))
     choice = PairChoice(reader, PairSettings(rollouts=signals[0].k))
     judged = _find_outcomes(reader, next(filter(None, (one.judge for one in signals)), None), pair.scenario)
-    responses = [DivergingTurn(name, parting.prefix + 1) for name in names]
+    responses = [DivergingTurn(name, divergence.prefix + 1) for name in names]
     for ledgers in _list_ledgers(reader, pair):
         with PlayedRollouts(choice, {path.stem: path for path in ledgers}) as played:
-            made = list_rollout_signals(played, pair.scenario, (names[0], names[1]), parting, judged)
+            made = list_rollout_signals(played, pair.scenario, (names[0], names[1]), divergence, judged)
             if tuple(made) == signals:
                 return [*_list_outcomes(played, pair.scenario, responses, judged or {})]
     return []

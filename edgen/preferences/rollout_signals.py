@@ -79,13 +79,17 @@ def _make_signal(
 
 
 def list_rollout_signals(
-    played: PlayedRollouts, index: int, names: tuple[str, str], parting: Divergence, judged: Outcomes | None
+    played: PlayedRollouts,
+    index: int,
+    names: tuple[str, str],
+    divergence: Divergence,
+    judged: Outcomes | None,
 ) -> Iterator[RolloutSignal]:
     """Yield the signals of a pair by its rollouts: one by their probabilities, and one by the judge with the
     outcomes `judged`."""
-    if parting.responses is None or parting.is_near_end(played.choice.wanted.min_turns_left):
+    if divergence.responses is None or divergence.is_near_end(played.choice.wanted.min_turns_left):
         return
-    responses = [DivergingTurn(name, parting.prefix + 1) for name in names]
+    responses = [DivergingTurn(name, divergence.prefix + 1) for name in names]
     both = [played.of(index, one) for one in responses]
     known = [
         [one.probability for one in side if one is not None and one.probability is not None] for side in both

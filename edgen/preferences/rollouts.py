@@ -61,9 +61,9 @@ def list_diverging_responses(
     choice: PairChoice, index: int, names: Sequence[str]
 ) -> Iterator[tuple[DivergingTurn, DivergingTurn]]:
     """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
-    for a, b, parting in choice.iterate_divergences(index, names):
-        if parting.responses is not None:
-            yield DivergingTurn(a, parting.prefix + 1), DivergingTurn(b, parting.prefix + 1)
+    for a, b, divergence in choice.iterate_divergences(index, names):
+        if divergence.responses is not None:
+            yield DivergingTurn(a, divergence.prefix + 1), DivergingTurn(b, divergence.prefix + 1)
 
 
 def digest_given(turns: Sequence[Turn]) -> str:

@@ -101,10 +101,10 @@ def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:
     choice = PairChoice(reader, reader.job.pairs)
     for index, names in reader.scenarios():
         if len(names) > 1:
-            for _, _, parting in choice.iterate_divergences(index, names):
-                if parting.a.turns != parting.b.turns:
-                    texts = digest_texts(parting.a, parting.b)
-                    yield VotePair(parting.a.id, parting.b.id, texts, index)
+            for _, _, divergence in choice.iterate_divergences(index, names):
+                if divergence.a.turns != divergence.b.turns:
+                    texts = digest_texts(divergence.a, divergence.b)
+                    yield VotePair(divergence.a.id, divergence.b.id, texts, index)
 
 
 def _of_responses(reader: RunReader, most: int | None) -> Iterator[VotePair]:

@@ -223,19 +223,19 @@ def _clean_model_name(name: str) -> str:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a task: a record, or the reason why there is none. `beside`: further values to keep, as
+    """The end of a task: a record, or the reason why there is none. `additional`: further values to keep, as
     JSON, by name."""
 
     status: Status
     reason: str | None = None
     detail: str | None = None
     record: bytes | None = None
-    beside: Mapping[str, bytes] = {}
+    additional: Mapping[str, bytes] = {}
 
     @classmethod
-    def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
-        """Return the end of a task with a result. `record` and `beside` are kept."""
-        return cls(Status.ACCEPTED, record=record, beside=beside or {})
+    def accepted(cls, record: bytes, additional: Mapping[str, bytes] | None = None) -> Settled:
+        """Return the end of a task with a result. `record` and `additional` are kept."""
+        return cls(Status.ACCEPTED, record=record, additional=additional or {})
 
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:

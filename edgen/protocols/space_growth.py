@@ -144,5 +144,5 @@ def find_drop_reason(value: str, known: KnownValues) -> str | None:
         return "too_long"
     if value_problem(value) is not None or not any(map(str.isalnum, value)):
         return "not_allowed"
-    twin = known.twin(value)
+    twin = known.find_similar(value)
     return None if twin is None else twin[0]

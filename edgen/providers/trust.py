@@ -128,7 +128,7 @@ class Consents(msgspec.Struct, frozen=True):
     given: tuple[Consent, ...] = ()
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
-    def cover(self, variable: str, place: Destination) -> bool:
+    def may_send(self, variable: str, place: Destination) -> bool:
         """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
         return any(one.variable in meant and _is_meant_for(one, place) for one in self.given)
@@ -283,7 +283,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
             "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that "
             "is not set (api_key_env: NO_KEY)."
         )
-    if consents.cover(variable, place) or (
+    if consents.may_send(variable, place) or (
         place.secure and place.port == 443 and _is_own(variable, place.host)
     ):
         return Allowed(place)

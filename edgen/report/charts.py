@@ -25,8 +25,8 @@ from edgen.evaluation.drawings import (
     shade_of,
 )
 from edgen.report.canvas import WIDTH, Canvas, compute_foot, make_placeholder, set_scale
-from edgen.report.lettering import measure_width, truncate_ends
 from edgen.report.rows import EDGE, draw_bars, draw_intervals, draw_strips
+from edgen.report.text_width import measure_width, truncate_ends
 from edgen.stats.distributions import Bin
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ def _gather_arm(
     quality = measure(
         data,
         progress=lambda done: progress(f"measuring{where}: {done:,}{of} conversations"),
-        beside=[selection],
+        observers=[selection],
     )
     progress(f"reading what was rejected{where}")
     return ArmReport(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from edgen.evaluation.drawings import ARM_SEPARATOR, Bars, Histograms, Intervals
 from edgen.report.canvas import WIDTH, Canvas, compute_foot, make_placeholder, set_scale
-from edgen.report.lettering import fit, measure_width, truncate_ends
+from edgen.report.text_width import measure_width, truncate, truncate_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,9 +98,9 @@ def _fit_label(words: str, room: float) -> str:
     """Truncate words to the room. If there are two names, the second keeps at least a third."""
     head, separator, arm = words.rpartition(ARM_SEPARATOR)
     if not separator:
-        return fit(words, room)
+        return truncate(words, room)
     tail = separator + truncate_ends(arm, max(room / 3, room - measure_width(head + separator)))
-    return fit(head, room - measure_width(tail)) + tail
+    return truncate(head, room - measure_width(tail)) + tail
 
 
 def draw_bars(chart: Bars) -> Canvas:

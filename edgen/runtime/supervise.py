@@ -270,7 +270,7 @@ async def supervise(parts: Sequence[SupervisedWork], control: Control) -> None:
             await _work_together(parts, monitors)
         except EdgenError:
             for presence in watches:
-                if (gone := presence.look()) is not None:  # the missing ledger explains the error
+                if (gone := presence.check()) is not None:  # the missing ledger explains the error
                     raise gone from None
             raise
 
@@ -328,7 +328,7 @@ async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None
 async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
     """Stop when the ledger is missing. If it was moved, calls in flight are stored; otherwise they are
     lost."""
-    while (reason := presence.look()) is None:  # noqa: ASYNC110 - it waits for the time
+    while (reason := presence.check()) is None:  # noqa: ASYNC110 - it waits for the time
         await asyncio.sleep(_STAY_EVERY)
     _stop(monitors, reason, None if isinstance(reason, StoppedError) else 0.0)
 

@@ -80,7 +80,7 @@ class ConversationChoice:
 
     # ---- each by itself
 
-    def look(self, reader: RunReader, layers: LayerJoin, tell: Callable[[str], None]) -> None:
+    def read_run(self, reader: RunReader, layers: LayerJoin, tell: Callable[[str], None]) -> None:
         """Read a run's conversations, and decide which to keep. `layers`: the layers that clauses use.
         `tell`: gets progress messages."""
         plain = [one for one in self.where if not one.is_ordered]

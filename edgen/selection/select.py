@@ -82,7 +82,7 @@ def _choose(
             for sentence in clause.expression.notes:
                 note(f"--where, {sentence}")
         with LayerJoin(run, list_named_layers(choice.asked_names)) as layers:
-            choice.look(reader, layers, tell)
+            choice.read_run(reader, layers, tell)
         for what, count in layers.left_out.items():
             note(f"{quantity(count, 'unit')} left out of the layer {what}.")
         before = reader.views[""].selection

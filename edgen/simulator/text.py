@@ -79,7 +79,7 @@ def respond(
     if schema is not None and fault is None:
         from edgen.simulator.schemas import form_filling, structured
 
-        text = structured.fit_to_schema(form_filling.pour(text, schema), schema, rng)
+        text = structured.fit_to_schema(form_filling.fill_form(text, schema), schema, rng)
     for sequence in filter(None, stop):
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:

@@ -60,7 +60,7 @@ def _strip_ending(word: str) -> str:
 
 
 class KnownValues:
-    """An index of values, in which `twin` finds a near-duplicate of a new value.
+    """An index of values, in which `find_similar` finds a near-duplicate of a new value.
 
     Candidates are found by common pieces, so a look-up costs the pieces of the value times their frequency,
     not the number of values times their length.
@@ -85,7 +85,7 @@ class KnownValues:
         for piece in plain.pieces:
             self._by_piece[piece].append(number)
 
-    def twin(self, value: str) -> tuple[Kind, str] | None:
+    def find_similar(self, value: str) -> tuple[Kind, str] | None:
         """Return a near-duplicate among the values, and the kind of similarity; None if there is none.
 
         The kind `identical` means equal except for case and invisible characters.

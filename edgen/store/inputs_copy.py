@@ -141,10 +141,10 @@ def find_accompanying_files(run: RunFolder, inputs: Iterable[str]) -> set[str]:
     from edgen.space import load_space
     from edgen.space.pictures import name_kept_file
 
-    beside = {str(find_schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    found = {str(find_schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
     for space in (Path(name) for name in inputs if name.endswith(".yaml")):
         with contextlib.suppress(SpaceError):  # users of the space report it
             knowledge = load_space(run.path / space).knowledge
-            beside |= {str(space.parent / knowledge.file)} if knowledge else set()
-            beside.add(str(space.parent / name_kept_file(space.name)))
-    return {name for name in beside if (run.path / name).is_file()}
+            found |= {str(space.parent / knowledge.file)} if knowledge else set()
+            found.add(str(space.parent / name_kept_file(space.name)))
+    return {name for name in found if (run.path / name).is_file()}

@@ -244,7 +244,7 @@ def test_what_stands_beside_hears_every_sample() -> None:
     ear = Ear()
     told: list[int] = []
     data = [lesson("T a", index=i) for i in range(1100)]
-    measured_together(data, progress=told.append, beside=[ear])
+    measured_together(data, progress=told.append, observers=[ear])
     assert ear.heard == [sample.id for sample in data]
     assert told == [500, 1000, 1100]
 

@@ -35,7 +35,7 @@ def begin(
 async def execute(run: ActiveRun) -> None:
     """Make all conversations, then write the files."""
     async with run.session.record():
-        await run.drive()
+        await run.make_all()
         await run.write()
 
 

@@ -54,16 +54,16 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
         else:
             totals[n] = total
         assert sum(one.pico for one in totals) <= PICO
-        assert book.stands("2027-01-31")[0].used <= PICO
+        assert book.list_use("2027-01-31")[0].used <= PICO
     for lease, total in zip(purses, totals, strict=True):
         lease.close(total)
-    assert book.stands("2027-01-31")[0].used == sum(one.pico for one in totals)
+    assert book.list_use("2027-01-31")[0].used == sum(one.pico for one in totals)
     # Another start uses the remainder, to the last call that fits.
     last, total = BudgetLease(book, "last", clock), ZERO
     while (more := spend(last, total, PICO // 1000, PICO // 100)) is not None:
         total = more
     last.close(total)
-    assert 0.99 * PICO <= book.stands("2027-01-31")[0].used <= PICO
+    assert 0.99 * PICO <= book.list_use("2027-01-31")[0].used <= PICO
 
 
 def test_leases_spare_transactions(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_leases_spare_transactions(tmp_path: Path) -> None:
 def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
     assert BudgetLease(book, "a", clock).covers(ZERO, BudgetUse(0, PICO // 2))
-    held = book.stands("2027-01-31")[0].used
+    held = book.list_use("2027-01-31")[0].used
     assert held >= PICO // 2
     assert not BudgetLease(book, "b", clock).covers(ZERO, BudgetUse(0, PICO))
     again = BudgetLease(book, "a", clock)
     again.settle_before(BudgetUse(0, PICO // 10))
-    assert book.stands("2027-01-31")[0].used == PICO // 10
+    assert book.list_use("2027-01-31")[0].used == PICO // 10
     again.settle_before(BudgetUse(0, PICO // 10))  # no reservation is open any more
-    assert book.stands("2027-01-31")[0].used == PICO // 10
+    assert book.list_use("2027-01-31")[0].used == PICO // 10
 
 
 def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
     )
     assert lease.covers(ZERO, BudgetUse(0, PICO // 2))
     lease.close(BudgetUse(0, 3 * PICO))
-    assert book.stands("2027-01-31")[0].left == 0
+    assert book.list_use("2027-01-31")[0].left == 0
 
 
 def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_no_day_or_month_is_exceeded_over_midnights_and_kills(tmp_path: Path, se
     with sqlite3.connect(book.path) as other:
         assert other.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
     clock.now += 40 * DAY
-    assert [one.used for one in book.stands(book.find_day(clock.now))] == [0, 0]
+    assert [one.used for one in book.list_use(book.find_day(clock.now))] == [0, 0]
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -234,7 +234,7 @@ def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
     for n in range(3):
         assert book.take_lease(str(n), "2027-01-31", BudgetUse(0, 10**17 + 1), ZERO)
         book.end(str(n), BudgetUse(0, 10**17 + 1))
-    assert book.stands("2027-01-31")[0].used == 3 * 10**17 + 3
+    assert book.list_use("2027-01-31")[0].used == 3 * 10**17 + 3
 
 
 def _spend_all(path: Path, name: str, results: object) -> None:
@@ -301,7 +301,7 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
         with pytest.raises(RunError, match="damaged"):
             BudgetBook(path)
     book.path.write_bytes(whole)
-    assert BudgetBook(path).stands("2027-01-31")[0].used == PICO // 2
+    assert BudgetBook(path).list_use("2027-01-31")[0].used == PICO // 2
     book.path.unlink()
     with pytest.raises(EdgenError, match="is gone"):
         book.take_lease("a", "2027-01-31", BudgetUse(0, 1), ZERO)
@@ -319,7 +319,7 @@ def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> Non
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         book.path.write_bytes(data)
         try:
-            assert BudgetBook(path).stands("2027-01-31")[0].used >= PICO // 2
+            assert BudgetBook(path).list_use("2027-01-31")[0].used >= PICO // 2
         except RunError:
             continue
 
@@ -330,7 +330,7 @@ def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> 
     book = BudgetBook(path)
     left = choose_temporary_name(book.path)
     left.hardlink_to(book.path)
-    assert BudgetBook(path).stands("2027-01-31")[0].used == 0
+    assert BudgetBook(path).list_use("2027-01-31")[0].used == 0
     assert not left.exists()
     (tmp_path / "elsewhere.db").hardlink_to(book.path)
     with pytest.raises(RunError, match="a link or not a file"):

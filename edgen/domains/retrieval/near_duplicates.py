@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from edgen.domains.retrieval.candidates import CandidatePool, look_at
+from edgen.domains.retrieval.candidates import CandidatePool, compute_features
 from edgen.domains.retrieval.negatives import may_be_near_duplicates
 from edgen.plugin.texts import ALIKE, are_alike, shingles_of, words
 
@@ -41,7 +41,7 @@ class NearDuplicateIndex:
 
     def find_near_duplicates(self, text: str) -> list[int]:
         """Return the numbers of the indexed texts that are equal or nearly equal to a text, in order."""
-        looks, found = look_at(text), set[int]()
+        features, found = compute_features(text), set[int]()
         for gram in self._list_prefix(text):
             for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):
                 if self._postings[at] >> 32 != gram:
@@ -50,7 +50,7 @@ class NearDuplicateIndex:
         return sorted(
             number
             for number in found
-            if may_be_near_duplicates(looks, self._candidates.looks(number))
+            if may_be_near_duplicates(features, self._candidates.get_features(number))
             and are_alike(text, self._candidates.texts[number])
         )
 

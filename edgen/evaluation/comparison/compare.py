@@ -186,13 +186,13 @@ class _Resampling:
         return found | {name: RatioDifference() for name, label in self._refused if label in labels}
 
     def _split_parts(
-        self, table: ArmSums, beside: ArmSums | None
+        self, table: ArmSums, paired: ArmSums | None
     ) -> list[tuple[list[MetricSpec], Columns | None]]:
         """Return the metrics with the source of their columns: over scenarios, over groups of scenarios that
-        near-duplicates link, and over blocks. `beside`: a paired arm; then groups follow the links of both
+        near-duplicates link, and over blocks. `paired`: a paired arm; then groups follow the links of both
         arms, and only common scenarios count."""
         mine = self._blocks.get(table.arm.label)
-        both = [table] if beside is None else [table, beside]
+        both = [table] if paired is None else [table, paired]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
         group = number_groups(len(table.scenarios), np.searchsorted(table.scenarios, links).tolist())
         there = np.all([one.find_column("compared") > 0 for one in both], axis=0)

@@ -176,7 +176,8 @@ def format_estimate(value: float | None, span: tuple[float, float] | None) -> st
     """Format a value with its interval, as in `0.613 [0.580, 0.640]`."""
     if value is None:
         return "nothing tells"
-    return f"{value:.3f}" + format_interval(*(span or (None, None)), "{:.3f}".format, BRACKETS)
+    low, high = span or (None, None)
+    return f"{value:.3f}" + format_interval(low, high, "{:.3f}".format, BRACKETS)
 
 
 MEASURE = LabelsMeasure()

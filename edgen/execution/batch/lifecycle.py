@@ -80,7 +80,7 @@ class BatchLifecycle:
         """Cancel outstanding batches."""
         self._ending.set()
 
-    async def carry(self, batch: NotedBatch) -> NotedBatch:
+    async def complete(self, batch: NotedBatch) -> NotedBatch:
         """Carry a batch from any state to its end, and return it.
 
         Raises ProviderError if the provider refuses it, has lost it, or does not answer.

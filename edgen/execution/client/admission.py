@@ -82,9 +82,9 @@ class Admission:
         return any(lane.answers for lane in self.lanes.values())
 
     @property
-    def away(self) -> bool:
+    def unreachable(self) -> bool:
         """True while every server is unreachable and being probed."""
-        return all(lane.away for lane in self.lanes.values())
+        return all(lane.unreachable for lane in self.lanes.values())
 
     @property
     def window(self) -> int:
@@ -165,7 +165,7 @@ class Admission:
             self._prefixes.note(marks, ticket.lane)
         return ticket
 
-    def enter(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
+    def admit_or_queue(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
         """Return a ticket if the only one of the `lanes` admits the call at once. Otherwise return None and
         queue the `waiter`, which gets the ticket later. Raises AdmissionClosed."""
         if (ticket := self.admit_at_once(tokens, lanes)) is None:

@@ -244,7 +244,7 @@ class Units:
         """Let a call without a task wait for its turn."""
         rollout.client, rollout.busy = client, True
         plain = self._open[rollout] = PlainCall(self, rollout, call)
-        ticket = client.admission.enter(plain, tokens, client.servers.lanes)
+        ticket = client.admission.admit_or_queue(plain, tokens, client.servers.lanes)
         if ticket is not None:
             plain.send(ticket)
 

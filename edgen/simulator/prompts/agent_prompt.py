@@ -15,7 +15,7 @@ from typing import NamedTuple
 from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.prompts import conversation_prompt, prompt_length
-from edgen.simulator.prompts.conversation_prompt import find_in_frames, leads
+from edgen.simulator.prompts.conversation_prompt import find_in_frames, is_teaching_role
 from edgen.simulator.tone import measure_tone
 
 
@@ -231,7 +231,7 @@ def _find_role(text: str) -> Role | None:
     asked = rf"\bwhat (?:the |an? )?{name} (?:says|would say|answers|replies)\b"
     if re.search(asked, text, re.IGNORECASE) is None:
         return None
-    return "Teacher" if leads(anybody["name"]) else "Student"
+    return "Teacher" if is_teaching_role(anybody["name"]) else "Student"
 
 
 @lru_cache(maxsize=8_192)

@@ -322,7 +322,7 @@ class Store:
         if isinstance(call, Refusal):
             return False, batch.format.render_refusal(name, call)
         key = self._answering.make_key(call)
-        struck = self._answering.strike(key)
+        struck = self._answering.choose_fault(key)
         if struck is not None and struck.name not in _ONLINE:
             return False, batch.format.render_refusal(name, batch.dialect.make_fault(struck, call))
         replies = self._answering.make_replies(call, key)

@@ -205,7 +205,7 @@ class _Handler:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
         key = self._answering.make_key(call)
-        struck = self._answering.strike(key)
+        struck = self._answering.choose_fault(key)
         if struck is not None and struck.name == "slow":
             due += struck.seconds or 0.0
             struck = None

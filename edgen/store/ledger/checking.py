@@ -47,7 +47,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield from _limit_problems(
                 str(make_outcome_error(path, scenario, task)) for scenario, task in book.find_unsound()
             )
-            yield from _limit_problems(_find_unsound_beside(book))
+            yield from _limit_problems(_find_unsound_details(book))
             yield from find_changed_tables(book)
     except DamagedError as problem:
         yield str(problem)
@@ -84,7 +84,7 @@ def _find_unsound_costs(book: CheckedReader) -> Iterator[str]:
                 )
 
 
-def _find_unsound_beside(book: CheckedReader) -> Iterator[str]:
+def _find_unsound_details(book: CheckedReader) -> Iterator[str]:
     for scenario, task in find_unsound_details(book):
         yield (
             f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "

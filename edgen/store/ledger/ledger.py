@@ -82,9 +82,9 @@ class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end.
 
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
-    `damaged_outcomes` counts outcomes that `prepare_session` removed. `logprobs`: store the tokens of new replies.
-    `people`: people answer some calls, so replies are read with their times. `writer` and `out` exist after
-    entering.
+    `damaged_outcomes` counts outcomes that `prepare_session` removed. `logprobs`: store the tokens of new
+    replies. `people`: people answer some calls, so replies are read with their times. `writer` and `out`
+    exist after entering.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Ledger:
                 upgrade(connection, path)
             if logprobs or people:
                 add_table(self._book)
-            self._keeps_beside = self._book.has_table(TABLE)
+            self._keeps_details = self._book.has_table(TABLE)
             RowCounter(self._book)
         except BaseException:
             connection.close()
@@ -208,7 +208,7 @@ class Ledger:
         if address.scenario > self._last_answered:
             self._last_answered = address.scenario
         statement = (_REPLY, row)
-        return [statement, *store_details(address, key, reply)] if self._keeps_beside else [statement]
+        return [statement, *store_details(address, key, reply)] if self._keeps_details else [statement]
 
     def read_replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """Return the stored replies to a task, by key."""
@@ -218,7 +218,7 @@ class Ledger:
         found = {row.key: self._book.check_reply(row) for row in rows}
         if self._people and found:
             found = with_times(self._book, found, scenario, task)
-        return with_details(self._book, found, scenario, task) if self._keeps_beside and found else found
+        return with_details(self._book, found, scenario, task) if self._keeps_details and found else found
 
     def count_places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task. A call sent in several forms counts once."""
@@ -237,7 +237,7 @@ class Ledger:
         found = {key: self._book.check_reply(row)}
         if self._people:
             found = with_times(self._book, found, address.scenario, address.task)
-        if self._keeps_beside:
+        if self._keeps_details:
             found = with_details(self._book, found, address.scenario, address.task)
         return found[key]
 
@@ -248,12 +248,12 @@ class Ledger:
         outcome: Outcome,
         fingerprint: str,
         record: bytes | None,
-        beside: Mapping[str, bytes] | None = None,
+        additional: Mapping[str, bytes] | None = None,
         checksums: tuple[int, int] | None = None,
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
         the checksums of outcome and record (`compute_outcome_checksums`), if known."""
-        self.writer.add(*make_outcome_statements(outcome, fingerprint, record, beside, checksums))
+        self.writer.add(*make_outcome_statements(outcome, fingerprint, record, additional, checksums))
 
     def list_settled(
         self, fingerprint: str, first: int, end: int
@@ -374,7 +374,7 @@ def make_outcome_statements(
     outcome: Outcome,
     fingerprint: str,
     record: bytes | None,
-    beside: Mapping[str, bytes] | None = None,
+    additional: Mapping[str, bytes] | None = None,
     checksums: tuple[int, int] | None = None,
 ) -> list[Statement]:
     """Return the statements that store an outcome, its record and further values; see `Ledger.settle`."""
@@ -385,7 +385,7 @@ def make_outcome_statements(
     of_outcome, of_record = checksums or compute_outcome_checksums(unit, facts, record)
     rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
-    for name, data in beside.items() if beside else ():
+    for name, data in additional.items() if additional else ():
         place = (outcome.scenario, name_additional_task(outcome.task, name))
         one = Outcome(*place, Status.ACCEPTED, None, None, outcome.group, None)
         rows += make_outcome_statements(one, fingerprint + ADDITIONAL, data)

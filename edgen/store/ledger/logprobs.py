@@ -49,10 +49,10 @@ def add_table(book: CheckedReader) -> None:
 
 def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]:
     """Return the statements that store the tokens or times of a reply, if it has any."""
-    beside = reply.tokens if reply.given is None else reply.given
-    if beside is None:
+    details = reply.tokens if reply.given is None else reply.given
+    if details is None:
         return []
-    data = zlib.compress(_encode(beside))
+    data = zlib.compress(_encode(details))
     row = (*msgspec.structs.astuple(address), key, data)
     return [(_INSERT, (*row, compute_checksum(*row, reply.text)))]
 
@@ -64,9 +64,9 @@ def with_details(
     found = dict(replies)
     for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
-        if reply is not None and (beside := _read(row, reply.text)) is not None:
-            name = "given" if isinstance(beside, AnswerTimes) else "tokens"
-            found[row.key] = msgspec.structs.replace(reply, **{name: beside})
+        if reply is not None and (details := _read(row, reply.text)) is not None:
+            name = "given" if isinstance(details, AnswerTimes) else "tokens"
+            found[row.key] = msgspec.structs.replace(reply, **{name: details})
     return found
 
 

@@ -75,11 +75,11 @@ class OutstandingCalls:
         try:
             await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
         except asyncio.CancelledError:  # the row is stored all the same
-            self.strike(number)
+            self.end_without_reply(number)
             raise
         return number
 
-    def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
+    def end_without_reply(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
         """Queue the end of a held call without a reply, and charge its possible cost."""
         self._writer.add((STRIKE, (number,)), *_charge(lost_tokens, lost_usd))
 

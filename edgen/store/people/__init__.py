@@ -110,7 +110,7 @@ class People(SharedBook):
             book.execute("UPDATE invitations SET revoked = ? WHERE n = ? AND revoked IS NULL", (now, n))
             book.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
 
-    def enter(self, secret: str, now: float) -> str | None:
+    def open_session(self, secret: str, now: float) -> str | None:
         """Exchange an invitation's secret for that of a new session; None if it is unknown or revoked."""
         session = secrets.token_urlsafe(24)
         with self._write_in_transaction() as book:

@@ -237,8 +237,8 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
             usage = Usage(most, most)
             await ledger.store(Address(i, 0), key(i), Reply("x", usage=usage), 0.1, 1, charged_tokens=most)
             ledger.out.put(1, Address(i, 0, 1), key(i), most, 1e17)
-        ledger.out.strike(99, most, 1e17)
-        ledger.out.strike(99, most, 1e17)
+        ledger.out.end_without_reply(99, most, 1e17)
+        ledger.out.end_without_reply(99, most, 1e17)
         await ledger.flush()
         assert ledger.sum_charges(lambda prompt, completion: 0.0)[0] >= most
         assert ledger.out.read_sums(1)[0] == 4

@@ -188,7 +188,7 @@ async def test_the_tally_is_right_while_sessions_work(tmp_path: Path) -> None:
             held = await ledger.out.hold(Address(99, 0), b"k" * 32, 100, 0.1)
             assert [*find_ledger_damage(path)] == []
             if session > 1:
-                ledger.out.strike(held, 100, 0.1)
+                ledger.out.end_without_reply(held, 100, 0.1)
                 await ledger.flush()
             assert [*find_ledger_damage(path)] == []
 

@@ -21,8 +21,8 @@ from edgen.domains.guided.machines.world import (
     ValueMismatchError,
     list_changes,
     make_first_world,
-    opens,
     select_visible_variables,
+    opens_lock,
 )
 
 FIRE = Variable(kind="number", initial=2.0, least=0, most=5, sees=("Wizard",))
@@ -106,12 +106,12 @@ def test_words_are_found_whole_in_any_case() -> None:
 def test_an_answer_opens_a_lock_that_it_fits() -> None:
     lock = Lock(says=("{answers}",), lacks=("not",), label="Guess")
     values = {"answers": ["3/4", "0.75"]}
-    assert opens(lock, "I say 0.75", ["Guess", "Other"], values)
-    assert not opens(lock, "I say 0.75", ["Other"], values)
-    assert not opens(lock, "It is not 3/4", ["Guess"], values)
-    assert not opens(lock, "1/2", ["Guess"], values)
-    assert not opens(lock, "anything", ["Guess"], {"answers": []}), "without any answer nothing opens it"
-    assert opens(Lock(), "", [], {})
+    assert opens_lock(lock, "I say 0.75", ["Guess", "Other"], values)
+    assert not opens_lock(lock, "I say 0.75", ["Other"], values)
+    assert not opens_lock(lock, "It is not 3/4", ["Guess"], values)
+    assert not opens_lock(lock, "1/2", ["Guess"], values)
+    assert not opens_lock(lock, "anything", ["Guess"], {"answers": []}), "without any answer nothing opens it"
+    assert opens_lock(Lock(), "", [], {})
     assert Lock().any_answer
     assert not lock.any_answer
 

@@ -41,7 +41,7 @@ class PlayerForms:
         answered = self._read_answers()
         while (paper := find_form_before(self._config, answered)) is not None:
             if paper.request is None:
-                if not self._screen.agrees(paper.text):
+                if not self._screen.ask_agreement(paper.text):
                     raise PlayerLeft
                 value: Any = True
             else:
