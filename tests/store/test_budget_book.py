@@ -69,12 +69,12 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
 def test_leases_spare_transactions(tmp_path: Path) -> None:
     book, total, leases = BudgetBook(budget_file(tmp_path, "{per_day: 100}")), ZERO, 0
     lease = BudgetLease(book, "a", Clock())
-    lease = book.take_lease
+    take_lease = book.take_lease
 
     def counted(*arguments: object) -> BudgetUse | None:
         nonlocal leases
         leases += 1
-        return lease(*arguments)  # type: ignore[arg-type]
+        return take_lease(*arguments)  # type: ignore[arg-type]
 
     book.take_lease = counted  # type: ignore[method-assign]
     for _ in range(1000):

@@ -61,15 +61,15 @@ def test_a_unit_goes_to_as_many_people_as_asked_and_never_twice_to_one(tmp_path:
 def test_secrets_are_kept_as_digests_alone(tmp_path: Path) -> None:
     with People(tmp_path) as people:
         secret = people.invite("ann", "vote", 0.0)
-        session = people.enter(secret, 1.0)
+        session = people.open_session(secret, 1.0)
         assert session is not None
         found = people.find_invitation(session)
         assert found is not None
         assert (found.person, found.task) == ("ann", "vote")
-        assert people.enter("wrong", 1.0) is None
+        assert people.open_session("wrong", 1.0) is None
         people.revoke(found.n, 2.0)
         assert people.find_invitation(session) is None
-        assert people.enter(secret, 3.0) is None
+        assert people.open_session(secret, 3.0) is None
         for name in ("", "  ", "x" * 101, "a\u202eb", "a\nb"):
             with pytest.raises(UsageError, match="person's name"):
                 people.invite(name, "vote", 0.0)

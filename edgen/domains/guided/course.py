@@ -24,8 +24,8 @@ from edgen.domains.guided.machines.slots import fill, list_slots
 from edgen.domains.guided.machines.world import (
     list_changes,
     make_first_world,
-    select_visible_variables,
     opens_lock,
+    select_visible_variables,
 )
 from edgen.plugin import Turn
 
