@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgen.annotation.label_files import PersonLabels, read_given
+from edgen.annotation.label_files import PersonLabels, read_label_file
 from edgen.annotation.layer import LayerFolder, LayerNotes, write_labels
-from edgen.annotation.pages import is_people_file, read_given_on_pages
+from edgen.annotation.pages import is_people_file, read_page_labels
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
 from edgen.asking.annotators import AnnotatorStart, find_annotator
@@ -142,10 +142,10 @@ class Annotating(AnnotatorStart):
         """Return people's labels, file by file. Raises DataError."""
         given: list[PersonLabels] = []
         for path in self.options.people:
-            read = (read_given_on_pages if is_people_file(path) else read_given)(
+            read = (read_page_labels if is_people_file(path) else read_label_file)(
                 path, self.reader, self.asking
             )
-            given += read.given
+            given += read.labels
             if read.without:
                 self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")
         return given

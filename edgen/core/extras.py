@@ -141,10 +141,10 @@ def install_command(extra: str, installation: Installation | None = None) -> str
     return f"{install} -e {shlex.quote(f'{place}[{extra}]')}"
 
 
-def find_pip_command(it: Installation) -> str:
+def find_pip_command(installation: Installation) -> str:
     """Return the beginning of a command that installs packages for the running Python."""
-    python = shlex.quote(shorten_path(Path(it.python)))
-    return f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
+    python = shlex.quote(shorten_path(Path(installation.python)))
+    return f"{python} -m pip install" if installation.has_pip else f"uv pip install --python {python}"
 
 
 def _is_checkout(root: Path) -> bool:

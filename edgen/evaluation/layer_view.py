@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.annotation.identical import find_identical_annotators
-from edgen.annotation.label_files import read_given
+from edgen.annotation.label_files import read_label_file
 from edgen.annotation.layer import LayerFolder, LayerNotes, read_noted
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
@@ -45,7 +45,7 @@ class Gold:
             raise DataError(
                 named, f"there is no such file, and no such layer of this run (other layers: {there})."
             )
-        for one in read_given(Path(named), reader, asking, gold=True).given:
+        for one in read_label_file(Path(named), reader, asking, gold=True).labels:
             self._given.setdefault(one.id, {})[one.turn] = one.labels
 
     def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:

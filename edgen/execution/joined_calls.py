@@ -1,10 +1,10 @@
 """Identical calls joined into one request for several answers, so that their prompt is paid once.
 
-The first call also requests answers for the calls that its request lists as `alike` and, at a task's first
-request, for the first calls of the task's twins. Twins are verified: their protocols are started and their
-first requests compared. All answers are stored in one group, each under its own key, before any is used. A
-call whose answer is missing is made separately. If the service rejects the number of answers, half as many
-are requested.
+The first call also requests answers for the calls that its request lists as `same_prompt` and, at a task's
+first request, for the first calls of the task's twins. Twins are verified: their protocols are started and
+their first requests compared. All answers are stored in one group, each under its own key, before any is
+used. A call whose answer is missing is made separately. If the service rejects the number of answers, half as
+many are requested.
 """
 
 from __future__ import annotations
@@ -158,11 +158,13 @@ class JoinedCalls:
 
 def _strip_address(request: Request) -> Request:
     """Return the request without its address."""
-    return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
+    return msgspec.structs.replace(
+        request, address=Address(request.address.scenario, 0), seed=0, same_prompt=()
+    )
 
 
 def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPlace]:
-    return (CallPlace(one.address, client.make_key(one)) for one in request.alike)
+    return (CallPlace(one.address, client.make_key(one)) for one in request.same_prompt)
 
 
 def split_choices(

@@ -51,11 +51,11 @@ FILE_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
 class RunSummary(NamedTuple):
-    """The facts about a run that its files state. `described`: the job, from `describe_job`."""
+    """The facts about a run that its files state. `description`: the job, from `describe_job`."""
 
     job: Job
     status: RunStatus
-    described: Mapping[str, Any]
+    description: Mapping[str, Any]
     template_sha256: str
     space_sha256: str
 
@@ -142,7 +142,7 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     status, under = made.status, made.status.plan.fingerprint
     selection = read_selection(ledger.read_fact(SELECTION), ledger.path)
     return {
-        "job": made.described,
+        "job": made.description,
         "fingerprint": under,
         "simulated": ledger.read_fact("simulated") == under,
         "template_sha256": made.template_sha256,
@@ -287,9 +287,9 @@ class ActiveRun:
         """Write the result files, unless they are current; `side` is the test side, if chosen for several
         runs together. Raises ShortError if too few conversations were accepted."""
         counts, plan = self.counts, self._plan
-        described = describe_job(plan.job)
+        description = describe_job(plan.job)
         made = RunSummary(
-            plan.job, self._ledger.read_status(), described, plan.template_sha256, plan.space_sha256
+            plan.job, self._ledger.read_status(), description, plan.template_sha256, plan.space_sha256
         )
         own = choose_common_side([self.iterate_groups()], plan.job.split.test) if side is None else side
         await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)

@@ -206,11 +206,11 @@ class _Merger:
             # The plan covers the whole job; with a top-up, the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = make_run_plan(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
-            described = describe_original_job(job, sources)
-            facts = {JOB: msgspec.json.encode(described).decode()}
+            description = describe_original_job(job, sources)
+            facts = {JOB: msgspec.json.encode(description).decode()}
             status = ledger.close(plan, facts, _explain_shortage)
             twice = ledger.count_duplicates()
-        summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
+        summary = RunSummary(job, status, description, noted.template_sha256, noted.space_sha256)
         gaps = _find_gaps((source.status.plan for source in sources), plan.scenarios)
         return _Merged(own, summary, twice, gaps)
 

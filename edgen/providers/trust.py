@@ -125,22 +125,24 @@ class Consent(msgspec.Struct, frozen=True):
 class Consents(msgspec.Struct, frozen=True):
     """All of the user's consents, and the file where a new one can be written."""
 
-    given: tuple[Consent, ...] = ()
+    entries: tuple[Consent, ...] = ()
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
     def may_send(self, variable: str, place: Destination) -> bool:
         """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
-        return any(one.variable in meant and _is_meant_for(one, place) for one in self.given)
+        return any(one.variable in meant and _is_meant_for(one, place) for one in self.entries)
 
     def name(self, variable: str, place: Destination) -> bool:
         """Return whether the user typed exactly that pair."""
-        return any(one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.given)
+        return any(
+            one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.entries
+        )
 
     def add(self, variable: str, place: Destination) -> Consents:
         """Return these consents and a new one."""
         more = Consent(place.host, None if place.loopback else place.port, variable, typed=True)
-        return Consents((*self.given, more), self.file)
+        return Consents((*self.entries, more), self.file)
 
 
 def _is_meant_for(consent: Consent, place: Destination) -> bool:

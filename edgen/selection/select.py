@@ -177,9 +177,9 @@ class _Selector:
             asked=selection.kept,
             planned=status.planned - status.pending if status.pending else status.plan.planned,
         )
-        described = describe_original_job(job, [source])
+        description = describe_original_job(job, [source])
         facts = {
-            JOB: msgspec.json.encode(described).decode(),
+            JOB: msgspec.json.encode(description).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),
         }
         # One ledger has no duplicates, so nothing is dropped. Outcomes of an earlier form of the job stay.
@@ -189,7 +189,7 @@ class _Selector:
             if self._choice.split is not None:
                 ledger.regroup(self._choice.iterate_groups())
             kept = ledger.close(plan, facts, lambda _status: None)
-        return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
+        return RunSummary(job, kept, description, noted.template_sha256, noted.space_sha256)
 
     def _list_removed(self, depth: int) -> Iterator[tuple[int, int, str, str]]:
         word = "select" if depth == 1 else f"select{depth}"

@@ -263,7 +263,7 @@ def test_consents_come_from_the_command_line_the_environment_and_the_users_file(
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "EDGEN_TRUSTED_HOSTS": "one.example=ONE_KEY, two.example"}
     found = gather_consents(environ, ["[::1]=MY_KEY", "Bücher.example=BOOK_KEY"])
     assert found.file == file
-    shown = {(one.host, one.port, one.variable, one.typed) for one in found.given}
+    shown = {(one.host, one.port, one.variable, one.typed) for one in found.entries}
     assert shown == {
         ("::1", None, "MY_KEY", True),
         ("xn--bcher-kva.example", None, "BOOK_KEY", True),

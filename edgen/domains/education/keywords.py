@@ -286,10 +286,10 @@ class VerdictCount:
     def see(self, sample: Sample, words: Words) -> None:
         self.add(sample.scenario.index, judge_by_keywords(sample.scenario, sample.turns, words.spoken))
 
-    def add(self, scenario: int, given: Verdicts) -> None:
+    def add(self, scenario: int, verdicts: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""
         self._n += 1
-        for counted, yes in zip(self._decided.values(), given, strict=True):
+        for counted, yes in zip(self._decided.values(), verdicts, strict=True):
             counted.add(scenario, bool(yes), yes is not None)
 
     def result(self) -> tuple[AdherenceShares, ...]:

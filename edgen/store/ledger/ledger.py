@@ -196,8 +196,8 @@ class Ledger:
         columns = list_columns(address, key, reply)
         if checksum is None:
             checksum = compute_checksum(*columns, reply.text)  # the same as `compute_reply_checksum`
-        if reply.given is not None:
-            at, latency = list_times(reply.given)
+        if reply.times is not None:
+            at, latency = list_times(reply.times)
         spent = (at, latency, tries, charged_tokens, cost_usd)
         row = (
             *columns,

@@ -49,7 +49,7 @@ def add_table(book: CheckedReader) -> None:
 
 def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]:
     """Return the statements that store the tokens or times of a reply, if it has any."""
-    details = reply.tokens if reply.given is None else reply.given
+    details = reply.tokens if reply.times is None else reply.times
     if details is None:
         return []
     data = zlib.compress(_encode(details))
@@ -65,7 +65,7 @@ def with_details(
     for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
         if reply is not None and (details := _read(row, reply.text)) is not None:
-            name = "given" if isinstance(details, AnswerTimes) else "tokens"
+            name = "times" if isinstance(details, AnswerTimes) else "tokens"
             found[row.key] = msgspec.structs.replace(reply, **{name: details})
     return found
 

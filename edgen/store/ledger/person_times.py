@@ -23,9 +23,9 @@ class _Row(NamedTuple):
     latency: float
 
 
-def list_times(given: AnswerTimes) -> tuple[float, float]:
+def list_times(times: AnswerTimes) -> tuple[float, float]:
     """Return the columns of an answer's times. A latency of 0 means that the page did not measure it."""
-    return given.at, given.seconds or 0.0
+    return times.at, times.seconds or 0.0
 
 
 def with_times(
@@ -35,6 +35,6 @@ def with_times(
     found = dict(replies)
     for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         if (reply := found.get(row.key)) is not None:
-            given = AnswerTimes(row.answered_at, row.latency or None)
-            found[row.key] = msgspec.structs.replace(reply, given=given)
+            times = AnswerTimes(row.answered_at, row.latency or None)
+            found[row.key] = msgspec.structs.replace(reply, times=times)
     return found

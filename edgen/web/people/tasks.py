@@ -139,7 +139,7 @@ class RunUnits(Generic[U, C]):
 class OwnAnswers(NamedTuple):
     """One person's answers: all of them, and those that count by unit."""
 
-    given: tuple[UnitAnswer, ...]
+    answers: tuple[UnitAnswer, ...]
     latest: Mapping[str, UnitAnswer]
 
     @property
