@@ -179,7 +179,7 @@ NOUNS = [
         " conversation_variables defaults_of evidence_of excerpt family_of flow hash64 http_key_request"
         " interval_of kind_of_status labels_of learner lines_of loops memory_size new_folder object_in option"
         " percent pictures_in quantity readable_name refusal_without_reason role_of roles_of row rows_from seconds"
-        " sentence_of_arm series_colour shade_of shingles_of signal_behind system_certificates texts_in texts_of"
+        " sentence_of_arm series_colour shade_of shingles_of system_certificates texts_in texts_of"
         " transcript_of turns_left unread value_problem words words_without_marks",
     ),
     Nouns(

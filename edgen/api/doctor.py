@@ -80,12 +80,12 @@ def diagnose(
     overrides: Sequence[str] = (),
     allow_outside: bool = False,
     call: bool = True,
-    tell: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """Check a job's files, keys, endpoints and models. `call`: make one tiny call to each backend, one more
     for each schema of its answers, and one for log probabilities if the job requests them. The calls count in
     the budget that the job shares with others; they are left out if that budget cannot be used. The check
-    waits for a server that is loading its model, and passes a sentence about it to `tell`. `edgen estimate`
+    waits for a server that is loading its model, and passes a sentence about it to `note`. `edgen estimate`
     uses the seconds of the tiny call.
 
     Raises the errors of a job that cannot be loaded.
@@ -104,7 +104,7 @@ def diagnose(
         budget = _check_shared_budget(diagnosis, [whole, *(plan.job for plan in plans.values())], call=call)
         call = call and budget is not None
     try:
-        _check_arms(diagnosis, plans, trust, budget, call=call, tell=tell)
+        _check_arms(diagnosis, plans, trust, budget, call=call, note=note)
     finally:
         if budget is not None:
             budget.close()
@@ -139,7 +139,7 @@ def _check_arms(
     budget: Budget | None,
     *,
     call: bool,
-    tell: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> None:
     """Check the templates of each arm, and each backend once."""
     tried: list[BackendConfig] = []
@@ -152,7 +152,7 @@ def _check_arms(
                 schemas = _list_schemas(config, plans.values())
                 each = config.each_server
                 for server in each:
-                    checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
+                    checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(note))
                     run_in_own_loop(_check_backend(diagnosis, checked, trust, call=call))
                 if len(each) > 1:
                     asyncio.run(_check_same_model(diagnosis, prefix + role, config, trust))

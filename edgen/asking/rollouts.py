@@ -151,7 +151,7 @@ class RolloutStart(Start[RolloutAsker]):
         self._reader = choice.reader
         self.plan = self._load_plan(arm, options)
         place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
-        super().__init__(self.plan.job, place, control, options.way)
+        super().__init__(self.plan.job, place, control, options.mode)
         self._choice, self._arm = choice, arm
 
     @contextlib.asynccontextmanager
@@ -162,7 +162,7 @@ class RolloutStart(Start[RolloutAsker]):
             plan.job,
             list_configs(plan),
             control,
-            self.way,
+            self.mode,
             send=send,
             functions=control.functions,
             run=self._reader.rundir.path,

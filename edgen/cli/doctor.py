@@ -45,7 +45,7 @@ def command(
         overrides=options.overrides,
         allow_outside=options.allow_outside,
         call=options.call and not dry_run,
-        tell=lambda text: note(f"edgen: {text}"),
+        note=lambda text: note(f"edgen: {text}"),
     )
     lines = (
         wrap_to_terminal(f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} ", check.detail)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, print_value
-from edgen.core.text import format_dollars, format_span, quantity
+from edgen.core.text import format_compact_duration, format_dollars, quantity
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _render_table(estimate: JobEstimate) -> Iterator[str]:
         else [format_dollars(v).removeprefix("$") for v in _list_values(cost)]
     )
     if estimate.seconds is not None:
-        rows["time"] = [format_span(value) for value in _list_values(estimate.seconds)]
+        rows["time"] = [format_compact_duration(value) for value in _list_values(estimate.seconds)]
     return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
 
 

@@ -1,8 +1,8 @@
 """Output and exit of commands: results on stdout, notes on stderr, failures as exit codes.
 
 It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
-lines for people, characters that a terminal would interpret or hide are written out (`escape_hidden`); in
-JSON they are escaped, so that a reader of the JSON gets every character unchanged.
+lines for people, characters that a terminal would interpret or hide are written out (`escape_for_terminal`);
+in JSON they are escaped, so that a reader of the JSON gets every character unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
-from edgen.core.text import columns, escape_hidden, escape_hidden_json, format_dollars, replace_surrogates
+from edgen.core.text import (
+    columns,
+    escape_for_terminal,
+    escape_json_for_terminal,
+    format_dollars,
+    replace_surrogates,
+)
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
@@ -37,7 +43,7 @@ def render_json(value: Any) -> str:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
-    return escape_hidden_json(encoded.decode())
+    return escape_json_for_terminal(encoded.decode())
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
@@ -67,7 +73,7 @@ class SafeText(str):
 
 def print_line(text: str = "") -> None:
     """Print one line of a result, on stdout."""
-    print_raw((text if isinstance(text, SafeText) else escape_hidden(text)) + "\n")
+    print_raw((text if isinstance(text, SafeText) else escape_for_terminal(text)) + "\n")
 
 
 @contextlib.contextmanager
@@ -103,7 +109,7 @@ def print_raw(text: str) -> None:
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(escape_hidden(text), _find_terminal_width(sys.stderr)) + "\n")
+        sys.stderr.write(_fold(escape_for_terminal(text), _find_terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
 
 
@@ -184,9 +190,9 @@ _endings: list[Ending] = []
 _came: list[int] = []  # signals that end the command, besides Ctrl-C
 
 
-def call_at_end(tell: Ending) -> None:
-    """Have `tell` called once, at the end of the command that runs now. It must not raise."""
-    _endings.append(tell)
+def call_at_end(callback: Ending) -> None:
+    """Have `callback` called once, at the end of the command that runs now. It must not raise."""
+    _endings.append(callback)
 
 
 class Interruption(BaseException):
@@ -310,7 +316,7 @@ def _report_end(end: CommandEnd) -> None:
         return
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_hidden(end.trace))
+            sys.stderr.write(escape_for_terminal(end.trace))
     if end.text is not None and end.text not in registry.warned:
         note(f"edgen: {end.text}")
 

@@ -1,8 +1,8 @@
 """Values in words: numbers with units, spans of time, lists of words, and model text made visible.
 
-`escape_hidden` writes out characters that could change a terminal; `describe_counts` and its like put counts
-on one line. `compile_later` makes regular expressions that are compiled at first use: edgen has hundreds, and
-a command needs few of them.
+`escape_for_terminal` writes out characters that could change a terminal; `describe_counts` and its like put
+counts on one line. `compile_later` makes regular expressions that are compiled at first use: edgen has
+hundreds, and a command needs few of them.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def format_dollars(value: float | None) -> str:
     return f"{sign if size >= 1e-12 else ''}${size:,.{digits}f}"
 
 
-def format_seconds(value: float | None) -> str:
+def format_duration(value: float | None) -> str:
     """Format `12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
     if value is None:
         return NONE
@@ -193,7 +193,7 @@ def seconds(text: str) -> float:
     return total
 
 
-def format_span(duration: float) -> str:
+def format_compact_duration(duration: float) -> str:
     """Format whole seconds, such as `45s`, `3m20s` or `6h05m`."""
     whole = round(duration)
     if whole >= 3600:
@@ -256,7 +256,7 @@ def replace_surrogates(value: Any) -> Any:
     return value
 
 
-def escape_hidden(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """Return `text` with control and hidden characters written out: `\\x1b`, `\\u202e`.
 
     These are control characters (escape sequences, C1), marks and overrides of direction, zero-width
@@ -266,8 +266,9 @@ def escape_hidden(text: str) -> str:
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), escape_character), text)
 
 
-def escape_hidden_json(text: str) -> str:
-    """Return JSON text of the same value, with escapes for the characters that `escape_hidden` writes out."""
+def escape_json_for_terminal(text: str) -> str:
+    """Return JSON text of the same value, with escapes for the characters that `escape_for_terminal` writes
+    out."""
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _escape_units), text)
 
 

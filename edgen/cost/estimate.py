@@ -31,7 +31,7 @@ from edgen.cost.assumptions import (
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
-from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, find_asked_backends, predict
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, Via, add_up, find_asked_backends, predict
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
@@ -85,7 +85,7 @@ class PlanEstimate(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    plan: Plan, allowed: AllowedFiles, folder: Path, run: RunFolder, *, via: Way, part: range | None,
+    plan: Plan, allowed: AllowedFiles, folder: Path, run: RunFolder, *, via: Via, part: range | None,
     passing: float | None = None,
 ) -> PlanEstimate:  # fmt: skip
     """Estimate one plan. `allowed`: the files that its job may name. `folder`: the folder of earlier runs.
@@ -323,7 +323,7 @@ class CapForecast(msgspec.Struct, frozen=True):
 
 
 def list_budgets(
-    job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way
+    job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Via
 ) -> list[CapForecast]:
     """Return the forecast for each cap of a job, for all its arms together."""
     each = list(estimates.values())

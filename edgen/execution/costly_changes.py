@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
-from edgen.cost.usage import RolePrices, Way
+from edgen.cost.usage import RolePrices, Via
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.pieces import check_piece
 from edgen.execution.rollout import Rollout
@@ -64,7 +64,7 @@ class RepeatedWork(NamedTuple):
 
 
 def list_losses(
-    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Via
 ) -> list[object]:
     """Return the losses of making `plan` in a run's folder that need the user's consent: replies that a crash
     lost, and repeated work. `backends`: by their names in the job. `part`: the scenarios to make, None for
@@ -80,7 +80,7 @@ def list_losses(
 
 
 def find_rework(
-    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Via
 ) -> RepeatedWork | None:
     """Return the losses of making `plan` in a run's folder; None without losses. `backends` are by their
     names in the job; `part`: the scenarios to make, None for all."""
@@ -212,7 +212,7 @@ def _estimate_lacking(
     return max(1, ledger.count_places(*unit) - fitting)
 
 
-def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
+def _estimate_cost(plan: Plan, status: RunStatus, via: Via, calls: int) -> float | None:
     """Return the US dollars of `calls` calls, from the run's mean use per call so far and the job's present
     prices; None without prices."""
     counts, rates = status.counts, RolePrices(plan.job, via)

@@ -347,8 +347,8 @@ def make_signal_error(signal_number: int) -> SignalError:
     )
 
 
-def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None:
-    """Return a finished run's lease, which a kill may have left open. `tell` gets a sentence if the budget's
+def settle_lease(budget: str, ledger: Path, note: Callable[[str], None]) -> None:
+    """Return a finished run's lease, which a kill may have left open. `note` gets a sentence if the budget's
     book cannot be used."""
     with LedgerReader(ledger) as reader:
         known = reader.read_fact(OWNER)
@@ -360,7 +360,7 @@ def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None
         if book.path.exists():
             book.end(_name_owner(known, ledger), BudgetUse(tokens, round(usd * PICO)))
     except EdgenError as problem:
-        tell(f"{problem} {_STAYS}")
+        note(f"{problem} {_STAYS}")
 
 
 def _name_owner(known: str, ledger: Path) -> str:

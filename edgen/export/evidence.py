@@ -48,7 +48,7 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     """Return the evidence of a pair. `label` is the pair's own; without one, any label of the same run."""
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
-    signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
+    signal = find_label_signal(compared.pair, label) if by in (None, "oracle") or k is not None else None
     simulated = _find_simulated_parts(compared, by, signal)
     if isinstance(signal, RolloutSignal):
         compare: Compare | None = None if signal.judge is None else "conversation"
@@ -61,7 +61,7 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     return Evidence(by, said.judge, None if signal is None else signal.model, said.compare, simulated, k)
 
 
-def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
+def find_label_signal(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
     """Return the signal from which `label` was made, if it is a judge's or uses rollouts; without a label,
     the only judge's signal."""
     if label is not None and label.k is not UNSET:

@@ -251,9 +251,9 @@ class _Generation:
                 together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
-        way = CallMode(options.via, options.on, options.workers)
+        mode = CallMode(options.via, options.on, options.workers)
         opened = await stack.enter_async_context(
-            open_scheduler(job, backends, way, trust, options.write_only)
+            open_scheduler(job, backends, mode, trust, options.write_only)
         )
         return _ArmWork(arm, plan, *opened, self._folder.arm(arm))
 

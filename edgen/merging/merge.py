@@ -74,7 +74,7 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge(
-    paths: Sequence[Path], output: Path, tell: Callable[[str], None] = lambda _stage: None
+    paths: Sequence[Path], output: Path, on_stage: Callable[[str], None] = lambda _stage: None
 ) -> MergeResult:
     """Merge the runs in the folders `paths` into one, in the folder `output`.
 
@@ -98,7 +98,7 @@ def merge(
                 "(`edgen select RUN --where 'not near_duplicate'`)."
             )
         work = stack.enter_context(make_run(output, "merging"))
-        return _Merger(runs, job, parts, work, tell).make(notes)
+        return _Merger(runs, job, parts, work, on_stage).make(notes)
 
 
 class _Merged(NamedTuple):

@@ -21,7 +21,7 @@ from edgen.core.pair import (
     Side,
     Verdict,
 )
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.preferences.rollout_evidence import RolloutOutcome
 
 _STAR = "* "
@@ -36,9 +36,9 @@ def describe_pairs(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[
         yield 0, "pairs"
     for pair in pairs:
         a, b = (_name(side) for side in (pair.a, pair.b))
-        yield 2, escape_hidden(f"{a} and {b}: {_describe_label(pair)}")
+        yield 2, escape_for_terminal(f"{a} and {b}: {_describe_label(pair)}")
         for line in _describe_evidence(pair, rollouts.get(pair.id, ())):
-            yield 4, escape_hidden(line)
+            yield 4, escape_for_terminal(line)
 
 
 def _name(side: Side) -> str:

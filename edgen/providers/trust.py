@@ -272,7 +272,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
             "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write "
             "others in ASCII, as xn--…)."
         )
-    if is_anothers(variable) and not consents.name(variable, place):
+    if is_of_other_service(variable) and not consents.name(variable, place):
         return Refused(
             f"the job wants {variable} sent to {place.name}, and by its name that is another service's "
             "secret. "
@@ -324,7 +324,7 @@ def render_line(pair: str) -> str:
     return json.dumps(pair) if is_command(pair.partition("=")[2]) else pair
 
 
-def is_anothers(variable: str) -> bool:
+def is_of_other_service(variable: str) -> bool:
     """Return whether a variable, by its name, plainly holds another service's secret."""
     return not is_command(variable) and _ANOTHERS.fullmatch(variable) is not None
 

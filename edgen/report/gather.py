@@ -96,7 +96,7 @@ def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
     try:
-        with open_comparison([run], arms, tell=progress) as comparison:
+        with open_comparison([run], arms, on_stage=progress) as comparison:
             return comparison, None
     except (InputError, ShortError) as problem:
         return None, str(problem).removeprefix(f"{run}: ")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgen.cli.output import note, render_json, wrap_to_terminal
-from edgen.core.text import escape_hidden, escape_hidden_json, replace_surrogates
+from edgen.core.text import escape_for_terminal, escape_json_for_terminal, replace_surrogates
 from tests import fork_server
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
@@ -31,20 +31,20 @@ def obeyed(text: str) -> set[str]:
 def test_what_a_terminal_would_obey_is_written_out(char: str) -> None:
     code = ord(char)
     written = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    assert escape_hidden(f"a{char}b") == f"a{written}b"
+    assert escape_for_terminal(f"a{char}b") == f"a{written}b"
     assert obeyed(render_json({char: char})) == set()
     assert json.loads(render_json({char: char})) == {char: char}
 
 
 def test_what_people_write_stays() -> None:
     for text in ("a\n\tb", "Été « oui »", "夏\u3000🌞", "می‌خواهم", "👩‍🏫", "±½", "e\u0301"):
-        assert escape_hidden(text) == text
-        assert escape_hidden_json(text) == text
+        assert escape_for_terminal(text) == text
+        assert escape_json_for_terminal(text) == text
 
 
 def test_no_character_at_all_is_obeyed() -> None:
     text = "".join(map(chr, (*range(0x10000), *range(0x1F000, 0x1F0FF), *range(0xE0000, 0xE0200), 0x10FFFF)))
-    assert obeyed(escape_hidden(text)) == set()
+    assert obeyed(escape_for_terminal(text)) == set()
     whole = text[:0xD800] + text[0xE000:]
     value = {whole: [whole, {"a": whole}]}
     line = render_json(value)
@@ -88,8 +88,8 @@ def test_a_lone_surrogate_is_safe_in_json() -> None:
     """`json.dumps(…, ensure_ascii=False)` keeps a lone surrogate in the text, as does a reply cut in two."""
     for char in ("\ud800", "\udfff", "\udcff"):
         text = json.dumps({"a": f"x{char}"}, ensure_ascii=False)
-        assert obeyed(escape_hidden_json(text)) == set()
-        assert json.loads(escape_hidden_json(text)) == {"a": f"x{char}"}
+        assert obeyed(escape_json_for_terminal(text)) == set()
+        assert json.loads(escape_json_for_terminal(text)) == {"a": f"x{char}"}
 
 
 def test_lone_surrogates_are_replaced_in_values() -> None:

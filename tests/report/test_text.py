@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from edgen.core.text import (
     escape_invisible,
     format_dollars,
+    format_duration,
     format_points,
-    format_seconds,
     format_signed,
     join_list,
     number,
@@ -83,7 +83,7 @@ def test_numbers() -> None:
         "−$2.50",
         "–",
     ]
-    assert [format_seconds(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
+    assert [format_duration(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
         "340 ms",
         "12.4 s",
         "3 min 05 s",

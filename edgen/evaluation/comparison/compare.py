@@ -58,26 +58,26 @@ def compare_arms(
     seed: int = 0,
     resamples: int = RESAMPLES,
     prompts: Iterable[PromptDifference] = (),
-    tell: Callable[[str], None] = lambda _stage: None,
+    on_stage: Callable[[str], None] = lambda _stage: None,
 ) -> ComparisonResult:
-    """Compare arms, at least two, with the first arm. The same arms and seed give the same comparison. `tell`
-    gets the name of each stage.
+    """Compare arms, at least two, with the first arm. The same arms and seed give the same comparison.
+    `on_stage` gets the name of each stage.
 
     Raises ShortError if an arm has no settled conversation, or no scenario is settled in all paired arms.
     """
     tables = []
     for arm in arms:
-        tell(f"reading {arm.label}")
+        on_stage(f"reading {arm.label}")
         tables.append(ArmSums(arm))
     align(tables)
     shared = _count_shared(tables)
     most, copies = min(table.end for table in tables), min(arm.replicates for arm in arms)
     for table in tables:
-        tell(f"looking for near-duplicates in {table.arm.label}")
+        on_stage(f"looking for near-duplicates in {table.arm.label}")
         count_near_duplicates(table, most, copies)
-    tell("measuring blocks")
+    on_stage("measuring blocks")
     blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
-    tell("resampling")
+    on_stage("resampling")
     faults: Faults = {name: fault for table in tables for name, fault in table.faults.items()}
     every = list(list_metric_specs(tables, faults))
     kept, left_out = select_applicable(tables, every)

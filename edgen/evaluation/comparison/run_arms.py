@@ -79,7 +79,7 @@ def open_comparison(
     *,
     prompts: bool = False,
     roles: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda _stage: None,
+    on_stage: Callable[[str], None] = lambda _stage: None,
 ) -> Iterator[ComparisonResult]:
     """Compare the arms of the runs and data sets at these paths; the first is the baseline. `names` chooses
     arms. The runs stay locked until the context ends, so a result that is stored within it describes them.
@@ -115,7 +115,9 @@ def open_comparison(
             for one in every
         ]
         differences = list(_compare_prompts(chosen, list(of_runs.values()))) if prompts and chosen else []
-        found = compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        found = compare_arms(
+            " and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, on_stage=on_stage
+        )
         if len(chosen) < len(every):  # pairs are of runs alone
             yield found
             return

@@ -40,11 +40,11 @@ class _Row(NamedTuple):
     checksum: Natural  # checksum of the row and the reply's text
 
 
-def add_table(book: CheckedReader) -> None:
+def add_table(reader: CheckedReader) -> None:
     """Create the table if missing."""
-    with book.run_transaction("BEGIN IMMEDIATE"):
-        if not book.has_table(TABLE):
-            book.write(LOGPROBS)
+    with reader.run_transaction("BEGIN IMMEDIATE"):
+        if not reader.has_table(TABLE):
+            reader.write(LOGPROBS)
 
 
 def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]:
@@ -58,11 +58,11 @@ def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]
 
 
 def with_details(
-    book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
+    reader: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
     """Return the replies of a task, by key, with their stored tokens or times."""
     found = dict(replies)
-    for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
+    for row in reader.read_rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
         if reply is not None and (details := _read(row, reply.text)) is not None:
             name = "times" if isinstance(details, AnswerTimes) else "tokens"
@@ -70,12 +70,12 @@ def with_details(
     return found
 
 
-def find_unsound_details(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
+def find_unsound_details(reader: CheckedReader) -> Iterator[tuple[Any, Any]]:
     """Yield scenario and task of tokens and times that are damaged or belong to no stored reply."""
-    if not book.has_table(TABLE):
+    if not reader.has_table(TABLE):
         return
-    with book.explain_errors(), book.read_text_leniently():
-        for *values, text in book.connection.execute(_WITH_TEXTS):
+    with reader.explain_errors(), reader.read_text_leniently():
+        for *values, text in reader.connection.execute(_WITH_TEXTS):
             row = take_fitting(values, _Row)
             if row is None or not isinstance(text, str) or _read(row, text) is None:
                 yield values[0], values[1]

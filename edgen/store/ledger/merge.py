@@ -92,14 +92,14 @@ class SourceLedger:
         self.run = run
         self.file = _copy_if_logged(path, scratch)
         try:
-            with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as book:
-                check(book.connection, path)
-                self.status: RunStatus = read_status(book)
-                self.batches: list[NotedBatch] = read_batches(book)
-                self.facts: dict[str, str] = read_facts(book)
-                self.sessions = read_sessions(book)
-                self.logprobs = book.has_table(TABLE)
-                book.require_all_sound()
+            with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as reader:
+                check(reader.connection, path)
+                self.status: RunStatus = read_status(reader)
+                self.batches: list[NotedBatch] = read_batches(reader)
+                self.facts: dict[str, str] = read_facts(reader)
+                self.sessions = read_sessions(reader)
+                self.logprobs = reader.has_table(TABLE)
+                reader.require_all_sound()
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
 
@@ -330,16 +330,16 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._sessions.sort(key=lambda session: session.started_at)
             many(_INTO_SESSIONS, self._sessions)
             run("COMMIT")
-            book = CheckedReader(self._connection, self._path)
-            status = msgspec.structs.replace(read_status(book), session_state="complete")
+            reader = CheckedReader(self._connection, self._path)
+            status = msgspec.structs.replace(read_status(reader), session_state="complete")
             now, state = read_wall_time(), status.find_state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
             run(
                 _INTO_SESSIONS,
                 (now, now, *here, 0, 0, 0, 0, 0, 0, 0, None, state, message(status), *self._lost),
             )
-            open_tally(book)
-            return read_status(book)
+            open_tally(reader)
+            return read_status(reader)
 
     def _pass_to_drop(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
         """Pass the dropped rows of two queries to `drop`: rows merged earlier, and rows of the present

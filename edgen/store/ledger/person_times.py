@@ -29,11 +29,11 @@ def list_times(times: AnswerTimes) -> tuple[float, float]:
 
 
 def with_times(
-    book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
+    reader: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
     """Return the replies of a task, by key. People's replies have their times."""
     found = dict(replies)
-    for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
+    for row in reader.read_rows(_OF_TASK, _Row, (scenario, task)):
         if (reply := found.get(row.key)) is not None:
             times = AnswerTimes(row.answered_at, row.latency or None)
             found[row.key] = msgspec.structs.replace(reply, times=times)
