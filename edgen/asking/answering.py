@@ -40,8 +40,8 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, backend: Backend, prompt: Prompt, **settings: str) -> Answerer:
-        """Return the answerer that consists of a backend and a template. `settings`: other settings that shape
-        its answers, by name."""
+        """Return the answerer that consists of a backend and a template. `settings`: other settings that
+        shape its answers, by name."""
         identity = dict(backend.identity)
         if prompt.forms != "prose":
             settings = {**settings, "forms": prompt.forms}

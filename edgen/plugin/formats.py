@@ -21,8 +21,8 @@ Tables of conversations
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
 Pairs
     Pair, Label, Side, ComparedPair, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: the number of turns
-        after a pair parts. Evidence, evidence_of, find_label_signal: the basis of a label. digest_of: the digest
-        of messages.
+        after a pair parts. Evidence, evidence_of, find_label_signal: the basis of a label. digest_of: the
+        digest of messages.
 Texts of writers
     RunFolder: the folder of a run. guide_of: the guide of its conversations.
     WrittenTexts, read_written: texts that a writer wrote for its turns.

@@ -39,8 +39,10 @@ def is_goodbye(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _list_goodbyes() -> tuple[str, ...]:
     """Return an identifying part of each goodbye. Its first letter may be a capital."""
-    ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
-    return tuple({max(way[::2], key=len)[1:] for way in ways})
+    phrasings = [
+        phrasing for rule, phrasings in BOOK.items() if rule.startswith("t.close.") for phrasing in phrasings
+    ]
+    return tuple({max(phrasing[::2], key=len)[1:] for phrasing in phrasings})
 
 
 def rate_quality(seed: int, shown: str) -> float:

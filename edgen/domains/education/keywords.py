@@ -37,7 +37,7 @@ from edgen.domains.education.keyword_lists import NAMED, SOUGHT, STUDENT, TAUGHT
 from edgen.plugin import Sample, Scenario, Turn, Words
 from edgen.plugin.families import Role
 from edgen.plugin.statistics import Estimate, ShareCount
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")
 
@@ -163,18 +163,18 @@ _four_texts = operator.itemgetter(
 
 def read_statements(scenario: Scenario) -> StatementKinds:
     """Return the preferences and reactions that a scenario states, as keywords read them."""
-    return _read_stated(*[value[: ways.MOST] for value in _four_texts(scenario.values)])
+    return _read_stated(*[value[: phrase_kinds.MOST] for value in _four_texts(scenario.values)])
 
 
 @lru_cache(maxsize=4096)
 def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> StatementKinds:
-    match = ways.do_preferences_match(learning, teaching)
+    match = phrase_kinds.do_preferences_match(learning, teaching)
     return StatementKinds(
-        ways.find_families(learning),
-        ways.find_families(teaching),
+        phrase_kinds.find_families(learning),
+        phrase_kinds.find_families(teaching),
         match,
-        ways.find_student_reaction(student),
-        ways.find_teacher_reaction(teacher),
+        phrase_kinds.find_student_reaction(student),
+        phrase_kinds.find_teacher_reaction(teacher),
     )
 
 

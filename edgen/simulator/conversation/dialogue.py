@@ -12,10 +12,10 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from edgen.core.values import END_MARKER, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.phrases.book import (
     PhraseSpeaker,
-    Way,
+    Phrasing,
     find_praise,
     fit_inside_sentence,
     is_grudging,
@@ -64,7 +64,7 @@ class SpokenDialogue(NamedTuple):
     probability: float
 
 
-def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> SpokenDialogue:
+def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Phrasing, ...] = ()) -> SpokenDialogue:
     """Return the requested conversation. Every choice is drawn from `rng`. `aspects`: the aspects of the
     topic."""
     plan = plan_dialogue(task, rng)
@@ -88,8 +88,8 @@ def plan_dialogue(task: ConversationPrompt, rng: Random) -> DialoguePlan:
     """Decide the course of the conversation."""
     draw = rng.random
     brief = task.brief
-    student = ways.find_student_reaction(brief.student_reaction or "")
-    teacher = ways.find_teacher_reaction(brief.teacher_reaction or "")
+    student = phrase_kinds.find_student_reaction(brief.student_reaction or "")
+    teacher = phrase_kinds.find_teacher_reaction(brief.teacher_reaction or "")
     low, high = task.turns
     length = low + int(draw() * (high - low + 1))
     marker_alone = task.end_marker and length < high and draw() < _MARKER_ALONE
@@ -114,11 +114,13 @@ def plan_dialogue(task: ConversationPrompt, rng: Random) -> DialoguePlan:
 
 def _draw_course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Course:
     learning, teaching = brief.student_preference, brief.teacher_preference
-    if learning is None or teaching is None or ways.match(learning, teaching):
+    if learning is None or teaching is None or phrase_kinds.match(learning, teaching):
         return "harmony"
     if rng.random() < _yields(teacher, brief.teacher_reaction, told=student == "tells"):
         return "teacher_adapts"
-    if student == "adapts" and rng.random() < (MIGHT if ways.is_hedged(brief.student_reaction or "") else 1):
+    if student == "adapts" and rng.random() < (
+        MIGHT if phrase_kinds.is_hedged(brief.student_reaction or "") else 1
+    ):
         return "student_adapts"
     return "clash"
 
@@ -127,7 +129,7 @@ def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
     """Return the probability that the teacher changes the method. It is higher if the student names the
     problem."""
     if teacher == "adapts":
-        hedged = ways.is_hedged(reaction or "")
+        hedged = phrase_kinds.is_hedged(reaction or "")
         return (0.9 if told else MIGHT) if hedged else 1.0
     if teacher in ("insists", "gives_up", "blames", "strict") or not told:
         return 0.0
@@ -151,9 +153,9 @@ def _make_mood(course: Course, probability: float) -> Mood:
 
 def _choose_family(phrase: str | None, rng: Random) -> str:
     """Return the phrase's most frequent family of methods, or draw one."""
-    names = ways.find_methods(phrase) if phrase else ()
+    names = phrase_kinds.find_methods(phrase) if phrase else ()
     if not names:
-        return ways.OTHER
+        return phrase_kinds.OTHER
     u = rng.random()
     return names[0] if u < 0.6 else names[int(u * len(names))]
 
@@ -169,7 +171,7 @@ def _fill_slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
 def _find_part(phrase: str | None, default: str, rng: Random) -> str:
     if phrase is None:
         return default
-    parts = ways.split_parts(phrase)
+    parts = phrase_kinds.split_parts(phrase)
     return parts[int(rng.random() * len(parts))]
 
 
@@ -197,8 +199,8 @@ def _write_teacher_turn(
     if plan.teacher == "adapts":  # willing, but not yet or not this time
         return join(say("t.press"), say(f"t.teach.{plan.offers}"))
     reaction = say(f"t.react.{plan.teacher}")
-    if plan.teacher == ways.OTHER:
-        reaction = join(ways.make_stage_direction(brief.teacher_reaction or ""), reaction)
+    if plan.teacher == phrase_kinds.OTHER:
+        reaction = join(phrase_kinds.make_stage_direction(brief.teacher_reaction or ""), reaction)
     goes_on = plan.teacher != "gives_up" or i < plan.length // 2
     return join(reaction, say(f"t.teach.{plan.offers}") if goes_on and draw() < 0.7 else "")
 
@@ -223,8 +225,8 @@ def _write_student_turn(
     if plan.student == "adapts":  # willing, but not yet or not this time
         return say("s.confused") if draw() < 0.6 else join(say("s.prefer"), say(f"s.ask.{plan.wants}"))
     reaction = say(f"s.react.{plan.student}")
-    if plan.student == ways.OTHER:
-        reaction = join(ways.make_stage_direction(brief.student_reaction or ""), reaction)
+    if plan.student == phrase_kinds.OTHER:
+        reaction = join(phrase_kinds.make_stage_direction(brief.student_reaction or ""), reaction)
     if draw() < 0.4:
         return join(reaction, say(f"s.ask.{plan.wants}") if draw() < 0.6 else say("s.prefer"))
     return reaction

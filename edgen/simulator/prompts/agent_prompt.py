@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edgen.core.values import Message, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.prompts import conversation_prompt, prompt_length
 from edgen.simulator.prompts.conversation_prompt import find_in_frames, is_teaching_role
 from edgen.simulator.tone import measure_tone
@@ -236,7 +236,7 @@ def _find_role(text: str) -> Role | None:
 
 @lru_cache(maxsize=8_192)
 def _find_all_methods(text: str) -> tuple[str, ...]:
-    return ways.find_methods.__wrapped__(text)
+    return phrase_kinds.find_methods.__wrapped__(text)
 
 
 def find_methods(text: str, topic: str) -> tuple[str, ...]:
