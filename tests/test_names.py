@@ -199,6 +199,30 @@ NOUNS = [
 ]
 
 
+# Words that no class, function, parameter or field has in its name, with what to write in their place:
+# prepositions, and metaphors that a reader has to guess.
+BANNED = {
+    "alike": "similar, equal, or what is the same",
+    "behind": "after, or what it is",
+    "beside": "what it is: files, observers, additional values",
+    "cue": "keyword",
+    "cues": "keywords",
+    "door": "transport",
+    "hurry": "stop_waiting",
+    "knocks": "failed connections",
+    "lend": "register_temporarily",
+    "parting": "divergence",
+    "purse": "lease",
+    "struck": "the fault that was chosen",
+    "twin": "sibling, or duplicate",
+    "twins": "siblings, or duplicates",
+}
+# Names with such a word that stay: path and name, with the reason.
+BANNED_BUT_KEPT = {
+    ("edgen/export/evidence.py", "alike"): "a key of credit_figures.json",
+}
+
+
 class Definition(NamedTuple):
     """A class or function of a source file."""
 
@@ -281,6 +305,25 @@ def find_nouns(sources: dict[str, list[Definition]]) -> Iterator[str]:
                 yield f"{path}:{one.line} {one.name}"
 
 
+def list_names(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and name of the classes, functions, parameters and annotated fields of a source text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.lineno, node.target.id
+
+
+def find_banned(path: str, source: str) -> Iterator[str]:
+    """Yield the names with a banned word, as path:line name."""
+    for line, name in list_names(source):
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+        if BANNED.keys() & {word.lower() for word in words} and (path, name) not in BANNED_BUT_KEPT:
+            yield f"{path}:{line} {name}"
+
+
 def test_one_class_name_has_one_meaning() -> None:
     found = find_shared_classes(_sources())
     assert {name: sorted(where) for name, where in found.items() if name not in SHARED_CLASSES} == {}
@@ -288,6 +331,16 @@ def test_one_class_name_has_one_meaning() -> None:
 
 def test_functions_do_not_begin_with_a_participle() -> None:
     assert list(find_participles(_sources())) == []
+
+
+def test_names_have_no_banned_words() -> None:
+    found = [
+        one
+        for path in sorted((ROOT / "edgen").rglob("*.py"))
+        if not path.is_relative_to(ROOT / "edgen" / "reading")  # it reads texts with such words
+        for one in find_banned(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "Write what BANNED has in place of a word:\n" + "\n".join(found)
 
 
 def test_functions_begin_with_a_verb() -> None:
@@ -330,6 +383,13 @@ def test_no_exception_is_left_over(names: dict[str, str]) -> None:
 
 
 def test_planted_names_are_found() -> None:
+    banned = "class PurseBook:\n    twins: int\n\n    def write_beside(self, behind): ...\n"
+    assert [one.split()[1] for one in find_banned("a.py", banned)] == [
+        "PurseBook",
+        "twins",
+        "write_beside",
+        "behind",
+    ]
     text = "class Thing: ...\n\ndef _told(): ...\n\ndef feed(): ...\n\ndef list_kept(): ...\n"
     planted = {name: read_definitions(text) for name in ("a.py", "b.py")}
     assert find_shared_classes(planted) == {"Thing": {"a.py", "b.py"}}

@@ -100,9 +100,9 @@ def _render_difference(difference: PreviewDifference, width: int) -> Iterator[st
         yield from _render_one(one, difference, width)
 
 
-def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str]:
+def _render_scenario(scenario: dict[str, Any], suffix: str = "") -> Iterator[str]:
     """Yield a scenario's number and values."""
-    yield f"scenario {scenario['index']}{behind}"
+    yield f"scenario {scenario['index']}{suffix}"
     for key, value in scenario.items():
         if value is not None and key != "index":
             yield f"  {key}: {describe_value(value)}"

@@ -38,7 +38,7 @@ class Gold:
             raise UsageError(f"--gold {named}: this is the layer itself; name another one, or a file.")
         if named in layers:
             self.layer = named
-            _require_alike(named, read_noted(layers[named].with_name("layer.json"), LayerNotes), asking)
+            _require_same_task(named, read_noted(layers[named].with_name("layer.json"), LayerNotes), asking)
             return
         if not Path(named).exists():
             there = ", ".join(sorted({*layers} - {layer.name})) or "none"
@@ -85,7 +85,7 @@ def compute_layer_figures(
     return count.result(), None if against is None else against.result()
 
 
-def _require_alike(named: str, noted: LayerNotes | None, asking: LabellingTask) -> None:
+def _require_same_task(named: str, noted: LayerNotes | None, asking: LabellingTask) -> None:
     if noted is None:
         return
     if noted.unit != asking.unit:

@@ -1,8 +1,8 @@
 """Identical calls joined into one request for several answers, so that their prompt is paid once.
 
 The first call also requests answers for the calls that its request lists as `same_prompt` and, at a task's
-first request, for the first calls of the task's twins. Twins are verified: their protocols are started and
-their first requests compared. All answers are stored in one group, each under its own key, before any is
+first request, for the first calls of the task's siblings. Siblings are verified: their protocols are started
+and their first requests compared. All answers are stored in one group, each under its own key, before any is
 used. A call whose answer is missing is made separately. If the service rejects the number of answers, half as
 many are requested.
 """
@@ -105,22 +105,22 @@ class JoinedCalls:
         """Yield unanswered identical calls, as many as one request can answer in addition to its own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
-        for place in (*_list_named_places(client, request), *self._iterate_twins(rollout, request)):
+        for place in (*_list_named_places(client, request), *self._iterate_siblings(rollout, request)):
             if room and ledger.read_reply(*place) is None:
                 room -= 1
                 yield place
 
-    def _iterate_twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
-        """Yield the first calls of twin tasks, if they are identical to this request."""
+    def _iterate_siblings(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
+        """Yield the first calls of sibling tasks, if they are identical to this request."""
         if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
         for name in tasks.list_sibling_tasks(address.scenario, address.task):
-            twin = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
-            asked = twin.request
-            twin.close()
+            sibling = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
+            asked = sibling.request
+            sibling.close()
             if asked is not None and _strip_address(asked) == _strip_address(request):
-                yield CallPlace(asked.address, twin.key)
+                yield CallPlace(asked.address, sibling.key)
 
     async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[CallPlace]) -> Reply:
         """Request answers for several places, or for the first if that is not possible."""

@@ -61,7 +61,7 @@ def _describe_label(pair: Pair) -> str:
 def _describe_evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
     """Yield the signals, with a star at the label's; then strengths, and texts that address a judge."""
     for signal in _list_signals(pair):
-        star = _STAR if pair.label is not None and _is_behind(signal, pair.label) else ""
+        star = _STAR if pair.label is not None and _is_of_label(signal, pair.label) else ""
         yield f"{star}{_describe(signal, pair)}"
     for one in rollouts:
         yield f"  rollout {one.number + 1}: {_describe_rollout(one)}"
@@ -93,7 +93,7 @@ def _list_signals(pair: Pair) -> Iterator[Signal]:
         yield signals.judged
 
 
-def _is_behind(signal: Signal, label: Label) -> bool:
+def _is_of_label(signal: Signal, label: Label) -> bool:
     """Return whether a label rests on a signal."""
     if label.k is not UNSET:
         return isinstance(signal, RolloutSignal) and signal.by == label.by

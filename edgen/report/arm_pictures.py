@@ -32,14 +32,14 @@ def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
     """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
     baseline."""
     for place, arm in enumerate(_list_other_arms(comparison)):
-        shares, numbers, alike = [], [], []
+        shares, numbers, unchanged = [], [], []
         for metric in comparison.metrics:
             found = next((d for d in metric.differences if d.arm == arm.label), None)
             if found is None or found.value is None:
                 continue
             base = metric.arms[comparison.baseline].value if comparison.baseline in metric.arms else None
             if not found.changed:
-                alike.append(metric.title)
+                unchanged.append(metric.title)
             elif metric.kind == "share":
                 shares.append((metric, found, _make_interval(metric, found, 100.0)))
             elif base:
@@ -50,7 +50,13 @@ def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
         for kind, rows, unit in drawn:
             last = kind == drawn[-1][0]
             yield _draw_forest(
-                f"forest-{place}-{kind}", arm, comparison.baseline, rows, unit, alike if last else [], folded
+                f"forest-{place}-{kind}",
+                arm,
+                comparison.baseline,
+                rows,
+                unit,
+                unchanged if last else [],
+                folded,
             )
 
 
@@ -76,7 +82,7 @@ def _make_interval(metric: Metric, difference: Difference, factor: float) -> Int
 
 
 def _draw_forest(
-    name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, alike: list[str], folded: str
+    name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, unchanged: list[str], folded: str
 ) -> Picture:
     clearest = sorted(found, key=lambda row: row[1].p_holm if row[1].p_holm is not None else 1.0)[:_MOST]
     rows = [row for row in found if row in clearest]
@@ -92,7 +98,7 @@ def _draw_forest(
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
-        + _describe_unchanged(alike),
+        + _describe_unchanged(unchanged),
         alternative=describe_rows("Forest plot", title, intervals),
         tables=(_tabulate_numbers(rows, unit, paired=arm.paired),),
         folded=folded,

@@ -97,10 +97,10 @@ class KnownValues:
         number = self._by_words.get(plain.words) if plain.words else None
         if number is None:
             shared = Counter(number for piece in plain.pieces for number in self._by_piece.get(piece, ()))
-            number = next((n for n, count in shared.most_common() if self._is_alike(plain, n, count)), None)
+            number = next((n for n, count in shared.most_common() if self._is_similar(plain, n, count)), None)
         return None if number is None else ("near_duplicate", self.values[number])
 
-    def _is_alike(self, plain: PlainForm, number: int, shared_pieces: int) -> bool:
+    def _is_similar(self, plain: PlainForm, number: int, shared_pieces: int) -> bool:
         other = self._plain[number]
         if plain.telling != other.telling:
             return False

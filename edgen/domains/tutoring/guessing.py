@@ -60,11 +60,11 @@ def assemble_answer(heard: Sequence[str], question: str, manner: GuessingStyle) 
     places: dict[str, tuple[int, int]] = {}  # for each piece: the place in the question of what it translates
     before: dict[str, str] = {}  # pieces with their little words; "": the word before any vowel
     becomes: dict[str, str] = {}
-    behind = False
+    order_stated = False
     for text in heard:
         quoted = _QUOTED.findall(text)
         if not quoted:
-            behind = behind or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)
+            order_stated = order_stated or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)
             continue
         about, part = quoted[0], quoted[-1]
         at = question.find(about)
@@ -79,7 +79,7 @@ def assemble_answer(heard: Sequence[str], question: str, manner: GuessingStyle) 
         elif about != part:
             before[re.split(r"[ '’]", part)[-1]] = part
     places = {becomes.get(piece, piece): place for piece, place in places.items()}
-    return _order_pieces(places, before, manner, question, behind=behind)
+    return _order_pieces(places, before, manner, question, order_stated=order_stated)
 
 
 def _order_pieces(
@@ -88,10 +88,10 @@ def _order_pieces(
     manner: GuessingStyle,
     question: str,
     *,
-    behind: bool,
+    order_stated: bool,
 ) -> KnownPieces:
     ordered = sorted(places, key=places.__getitem__)
-    if behind and not manner.in_front and len(ordered) > 1:
+    if order_stated and not manner.in_front and len(ordered) > 1:
         one, other = ordered[-2:]
         if not question[places[one][1] : places[other][0]].strip():  # adjacent words
             ordered[-2:] = [other, one]

@@ -146,7 +146,7 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
     side = read_brief(first[:_MOST_BRIEF])
     if side is None:
         return None
-    return AgentPrompt(side, _read_turns((Message("user", _cut_behind(first)), *messages[count + 1 :])))
+    return AgentPrompt(side, _read_turns((Message("user", _cut_after(first)), *messages[count + 1 :])))
 
 
 def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
@@ -154,11 +154,11 @@ def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ..
     brief is left out: the system message, or else the beginning of the first message."""
     rest = [message for message in messages if message.role != "system"]
     if len(rest) == len(messages) and rest:
-        rest[0] = Message("user", _cut_behind(rest[0].content))
+        rest[0] = Message("user", _cut_after(rest[0].content))
     return _read_turns(rest)
 
 
-def _cut_behind(text: str) -> str:
+def _cut_after(text: str) -> str:
     """Return the paragraphs after the last instruction of a message that begins with the brief."""
     paragraphs = text.split("\n\n")
     last = 0

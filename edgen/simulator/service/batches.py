@@ -322,9 +322,9 @@ class Store:
         if isinstance(call, Refusal):
             return False, batch.format.render_refusal(name, call)
         key = self._answering.make_key(call)
-        struck = self._answering.choose_fault(key)
-        if struck is not None and struck.name not in _ONLINE:
-            return False, batch.format.render_refusal(name, batch.dialect.make_fault(struck, call))
+        chosen = self._answering.choose_fault(key)
+        if chosen is not None and chosen.name not in _ONLINE:
+            return False, batch.format.render_refusal(name, batch.dialect.make_fault(chosen, call))
         replies = self._answering.make_replies(call, key)
         return True, batch.format.render_answer(name, batch.dialect.answer(call, replies, key.hex()[:24]))
 

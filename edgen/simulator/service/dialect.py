@@ -129,12 +129,12 @@ class Dialect(ABC):
     def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return a page of models."""
 
-    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
+    def make_fault(self, chosen: Fault, call: WireCall) -> Refusal:
         """Return the error for a transport fault with an HTTP status."""
-        trouble = self.faults[struck.name]
+        trouble = self.faults[chosen.name]
         kind = trouble.kind or self._find_kind(trouble.status)
         said = trouble._replace(kind=kind, message=trouble.message.format(model=call.model))
-        return self.render_error(said, struck.seconds)
+        return self.render_error(said, chosen.seconds)
 
     def make_error(self, status: int, message: str, field: str | None = None) -> Refusal:
         """Return an error caused by the caller; `field` as in BadCall."""
