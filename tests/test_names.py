@@ -306,8 +306,13 @@ def find_nouns(sources: dict[str, list[Definition]]) -> Iterator[str]:
 
 
 def list_names(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and name of the classes, functions, parameters and annotated fields of a source text."""
-    for node in ast.walk(ast.parse(source)):
+    """Yield line and name of the classes, functions, parameters, annotated fields and global names of a source
+    text."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            yield from ((one.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
+    for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):

@@ -130,7 +130,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
                 "have no soft preference.",
                 self.answerer.model,
             )
-        signal = make_oracle_signal(self.id, model, compare, answer, spent.simulated)
+        signal = make_oracle_signal(self.id, model, compare, answer, simulated=spent.simulated)
         return JudgedComparison(signal=signal, texts=digest_texts(unit.a, unit.b))
 
     def find_flaw(self, record: JudgedComparison) -> Rejection | None:

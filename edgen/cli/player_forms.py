@@ -66,7 +66,16 @@ class PlayerForms:
         with People(self._game.folder) as people:
             for paper, value, now in self._pending:
                 form = paper.name_form(role, PLAYER)
-                people.answer(make_task_name(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
+                people.answer(
+                    make_task_name(role),
+                    paper.unit,
+                    PLAYER,
+                    form,
+                    value,
+                    shown=paper.shown,
+                    seconds=None,
+                    now=now,
+                )
         self._pending.clear()
 
     def _ask(self, paper: PlayerForm) -> Any:

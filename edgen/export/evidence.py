@@ -88,10 +88,10 @@ def _find_simulated_parts(
     return frozenset(parts)
 
 
-def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
-    """Return the simulated parts of an export, including the run's own mark."""
+def list_simulated_parts(found: Iterable[Evidence], *, of_run: bool) -> tuple[Part, ...]:
+    """Return the simulated parts of an export. `of_run`: the run is simulated."""
     parts: set[Part] = set().union(*(one.simulated for one in found))
-    if run_simulated:
+    if of_run:
         parts.add("conversations")
     return tuple(sorted(parts))
 

@@ -109,7 +109,9 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     head = _read_head(value, form, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (
-        read_dimensions(value, problems, keep) if lists is None else read_lists(value, lists, problems, keep)
+        read_dimensions(value, problems, keep=keep)
+        if lists is None
+        else read_lists(value, lists, problems, keep=keep)
     )
     names = [dimension.name for dimension in dimensions]
     sections, seen = {}, names

@@ -15,7 +15,7 @@ from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
 from edgen.stats.resampling import FEWEST
 
 FEW_CHANGED = 10  # with fewer scenarios or events, the percentile interval of a rare event is too short
-_MANY_ALIKE = 0.5
+_MANY_EQUAL = 0.5
 
 
 def find_not_compared(
@@ -126,7 +126,7 @@ def _find_identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         one, other = first.digests, table.digests
         both = int(np.sum((one != 0) & (other != 0)))
         alike = int(np.sum((one != 0) & (one == other)))
-        if both and alike > _MANY_ALIKE * both:
+        if both and alike > _MANY_EQUAL * both:
             found.append((table.arm.label, alike, both))
     if found:
         (label, alike, both), *more = found

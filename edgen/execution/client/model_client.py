@@ -41,7 +41,7 @@ from edgen.store.ledger import OutstandingCalls
 _LONG_ASK = 30.0
 # Failed connections of one call that use no attempt. Later ones do: if the prompt itself breaks them, the run
 # must still end.
-_KNOCKS = 2
+_FREE_CONNECTION_FAILURES = 2
 _ASSUMED_COMPLETION = 700  # tokens of a completion before the first answers, without max_tokens
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -372,7 +372,7 @@ class ModelClient:
         call.failed_connections += lane.unreachable and not unsent
         # If no other call waits, this prompt may be the cause.
         call.turned_away += unsent or (
-            (others or self.admission.waiting > 0) and call.failed_connections <= _KNOCKS
+            (others or self.admission.waiting > 0) and call.failed_connections <= _FREE_CONNECTION_FAILURES
         )
         if not lane.unreachable:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)

@@ -87,7 +87,7 @@ class Window:
         `running` calls were in flight, including it; `admitted` is the number of the newest call.
         """
         limiting = running >= self.size * _LIMITING
-        if self._epoch.add(number, verdict is _OK, latency):
+        if self._epoch.add(number, latency, answered=verdict is _OK):
             if limiting and self._epoch.median is not None:
                 self._judge(self._epoch.median, admitted)
             self._epoch = _Epoch(admitted, self.size)
@@ -100,7 +100,7 @@ class Window:
         elif limiting and self.size < self._limit:
             self._grow()
         # Counted last, so that no complaint explains itself.
-        self._background.count(complaint, running < full_at * _WELL_BELOW)
+        self._background.count(complaint=complaint, well_below=running < full_at * _WELL_BELOW)
 
     def remember(self, running: int, *, first: bool) -> None:
         """Record a refusal that may be unrelated to load, with `running` calls in flight. `first`: the first
@@ -180,7 +180,7 @@ class _Background:
         self._share = 0.0  # share of complaints among recent calls
         self._level = 0.0  # the same among calls made well below `full_at`
 
-    def count(self, complaint: bool, well_below: bool) -> None:
+    def count(self, *, complaint: bool, well_below: bool) -> None:
         """Record an ended call. `well_below`: far fewer calls than `full_at` were in flight."""
         self._share += (complaint - self._share) / _MEMORY
         if well_below:
@@ -219,7 +219,7 @@ class _Epoch:
         self._back = 0
         self._latencies: list[float] = []
 
-    def add(self, number: int, answered: bool, latency: float) -> bool:
+    def add(self, number: int, latency: float, *, answered: bool) -> bool:
         """Count call `number`, if it belongs to the epoch; return whether the epoch is over."""
         if not self._start < number <= self._start + self._calls:
             return False

@@ -91,9 +91,10 @@ class BatchServer(BatchFormat):
 
     def describe_end(
         self,
-        deleted: bool,  # noqa: ARG002
         item: File | SimulatedBatch,  # noqa: ARG002
         place: Place,  # noqa: ARG002
+        *,
+        deleted: bool,  # noqa: ARG002
     ) -> dict[str, Any]:
         """Return the answer to a deletion if `deleted`, else to a cancellation."""
         return {}
@@ -159,7 +160,7 @@ class BatchServer(BatchFormat):
                 await self.store.drop(item)
             case "cancel", SimulatedBatch():
                 self.store.cancel(item)
-        return reply(self.describe_end(operation == "delete", item, place))
+        return reply(self.describe_end(item, place, deleted=operation == "delete"))
 
     def _list_items(self, kind: str) -> list[Any]:
         if kind == "files":

@@ -18,9 +18,9 @@ from edgen.store.ledger.checked_reader import (
     take_fitting,
 )
 from edgen.store.ledger.facts import find_damaged_facts
-from edgen.store.ledger.logprobs import find_unsound_details
 from edgen.store.ledger.opening import check
 from edgen.store.ledger.problems import make_outcome_error
+from edgen.store.ledger.reply_details import find_unsound_details
 from edgen.store.ledger.status import read_status
 from edgen.store.ledger.tally import find_changed_tables
 from edgen.store.ledger.writer import COUNT, describe_lost_replies, read_acknowledged

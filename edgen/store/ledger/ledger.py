@@ -26,12 +26,18 @@ from edgen.store.ledger.checked_reader import (
     read_wall_time,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
-from edgen.store.ledger.logprobs import TABLE, add_table, store_details, with_details
 from edgen.store.ledger.opening import check, connect, upgrade
 from edgen.store.ledger.outstanding import LOSE, STRIKE, OutstandingCalls
-from edgen.store.ledger.person_times import list_times, with_times
 from edgen.store.ledger.problems import make_empty_error
 from edgen.store.ledger.reader import ADDITIONAL, Outcomes, name_additional_task
+from edgen.store.ledger.reply_details import (
+    TABLE,
+    add_table,
+    list_times,
+    store_details,
+    with_details,
+    with_times,
+)
 from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import (
     NotedBatch,

@@ -25,7 +25,6 @@ from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader, compute_checksum, read_wall_time
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
-from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
     check,
     connect,
@@ -36,6 +35,7 @@ from edgen.store.ledger.opening import (
     require_files,
 )
 from edgen.store.ledger.problems import describe_sqlite_error
+from edgen.store.ledger.reply_details import TABLE, add_table
 from edgen.store.ledger.status import (
     LedgerSession,
     NotedBatch,

@@ -55,7 +55,7 @@ from edgen.store.ledger.writer import COUNT, read_acknowledged
 ADDITIONAL = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500
 _RECORDS = 100  # rows per page: each has some thousand bytes
-_BEHIND = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
+_LAST = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
 # SQL: the next page of a table with tasks, and the same of outcomes.
 _TASKS = (
     "(scenario, task) > (:scenario, :task) AND scenario < :end AND (:replicates = 0 OR task < :replicates)"
@@ -167,7 +167,7 @@ class Outcomes:
     def _read_in_pages(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
         """Yield the rows of a query over _TASKS that begins with scenario and task, from a scenario on."""
         begin = max(self._scope.first, first) - 1
-        values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
+        values = {**self._scope.values, "scenario": begin, "task": _LAST, "page": size}
         while True:
             rows, whole = self._reader.read_page(sql, row, values)
             yield from rows

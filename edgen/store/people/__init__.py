@@ -197,6 +197,7 @@ class People(SharedBook):
         person: str,
         form: str,
         value: Any,
+        *,
         shown: Any,
         seconds: float | None,
         now: float,

@@ -319,7 +319,7 @@ async def change_form(request: web.Request) -> web.StreamResponse:
         player.person,
         paper.name_form(player.role, player.person),
     )
-    await asyncio.to_thread(people.answer, *place, value, paper.shown, None, now)
+    await asyncio.to_thread(people.answer, *place, value, shown=paper.shown, seconds=None, now=now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 

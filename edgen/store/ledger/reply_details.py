@@ -1,8 +1,9 @@
-"""Further facts of replies: the tokens of a reply with log probabilities, or the times of a person's answer.
+"""Details of replies: the tokens of a reply with log probabilities, or the times of a person's answer.
 
 One row per reply, compressed JSON, written in the same group as the reply and read with it. A row's checksum
 covers the reply's text, too. A row with a wrong checksum is ignored, so the reply then has no tokens or
-times.
+times. Ledgers of earlier versions have two times of a person's answer alone, in columns of the reply
+(`with_times`); such an answer has no network attempts.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ _OF_TASK = "SELECT * FROM logprobs WHERE scenario = ? AND task = ?"
 _WITH_TEXTS = (
     "SELECT l.*, r.text FROM logprobs l LEFT JOIN replies r USING (scenario, task, step, attempt, key)"
 )
+_PEOPLE = "SELECT key, answered_at, latency FROM replies WHERE scenario = ? AND task = ? AND tries = 0"
 TABLE = "logprobs"
 _LONGEST = 1 << 27  # bytes; no service returns more tokens for a reply
 _encode = msgspec.json.Encoder().encode
-Beside = tuple[Token, ...] | AnswerTimes
-_decode = msgspec.json.Decoder(Beside).decode
+Details = tuple[Token, ...] | AnswerTimes
+_decode = msgspec.json.Decoder(Details).decode
 
 
 class _Row(NamedTuple):
@@ -38,6 +40,12 @@ class _Row(NamedTuple):
     key: bytes  # key of the reply
     data: bytes  # packed log probabilities
     checksum: Natural  # checksum of the row and the reply's text
+
+
+class _PersonRow(NamedTuple):
+    key: bytes  # key of the reply
+    answered_at: float  # in seconds since the epoch
+    latency: float  # in seconds; 0 if the page did not measure it
 
 
 def add_table(reader: CheckedReader) -> None:
@@ -70,6 +78,23 @@ def with_details(
     return found
 
 
+def list_times(times: AnswerTimes) -> tuple[float, float]:
+    """Return the columns of an answer's times. A latency of 0 means that the page did not measure it."""
+    return times.at, times.seconds or 0.0
+
+
+def with_times(
+    reader: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
+) -> dict[bytes, Reply]:
+    """Return the replies of a task, by key. People's replies have the times of their columns."""
+    found = dict(replies)
+    for row in reader.read_rows(_PEOPLE, _PersonRow, (scenario, task)):
+        if (reply := found.get(row.key)) is not None:
+            times = AnswerTimes(row.answered_at, row.latency or None)
+            found[row.key] = msgspec.structs.replace(reply, times=times)
+    return found
+
+
 def find_unsound_details(reader: CheckedReader) -> Iterator[tuple[Any, Any]]:
     """Yield scenario and task of tokens and times that are damaged or belong to no stored reply."""
     if not reader.has_table(TABLE):
@@ -81,7 +106,7 @@ def find_unsound_details(reader: CheckedReader) -> Iterator[tuple[Any, Any]]:
                 yield values[0], values[1]
 
 
-def _read(row: _Row, text: str) -> Beside | None:
+def _read(row: _Row, text: str) -> Details | None:
     try:
         if compute_checksum(*row[:-1], text) != row.checksum:
             return None
