@@ -306,8 +306,8 @@ def find_nouns(sources: dict[str, list[Definition]]) -> Iterator[str]:
 
 
 def list_names(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and name of the classes, functions, parameters, annotated fields and global names of a source
-    text."""
+    """Yield line and name of the classes, functions, parameters, annotated fields and global names of a
+    source text."""
     tree = ast.parse(source)
     for node in tree.body:
         if isinstance(node, ast.Assign):

@@ -140,9 +140,9 @@ class WriterAsker(UnitAsker):
         count, prompt, rules = self.wanted.count, self.prompt, self.rules
         return write_texts(unit.turns, count, unit.address, prompt, rules, self.role, self.choose)
 
-    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+    def choose(self, texts: Sequence[str], turn: Turn) -> Written:
         """Return the useful texts of an answer about a turn, and count the others by reason."""
-        return choose_texts(texts, said)
+        return choose_texts(texts, turn)
 
     def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
         """Return the texts with a digest of the text up to the turn."""
@@ -161,9 +161,9 @@ class WrongReplyWriter(WriterAsker):
 
     name, template = "wrong", "wrong_reply"
 
-    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+    def choose(self, texts: Sequence[str], turn: Turn) -> Written:
         """Return the texts that differ enough from the turn's text."""
-        return choose_texts(texts, said, wrong=True)
+        return choose_texts(texts, turn, wrong=True)
 
 
 class WriterStart(RunStart[WriterAsker]):

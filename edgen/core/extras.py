@@ -86,12 +86,12 @@ def _fold_name(distribution: str) -> str:
     return distribution.replace("-", "_").replace(".", "_").lower()
 
 
-def require_extra(extra: str, what: str, *modules: str) -> None:
+def require_extra(extra: str, feature: str, *modules: str) -> None:
     """Raise UsageError if a module of an extra is missing or of an unsupported version. The message says that
-    `what`, a plural, needs it. `modules`: modules of an extra that the engine itself does not use."""
+    `feature`, a plural, needs it. `modules`: modules of an extra that the engine itself does not use."""
     if missing := find_missing_modules(extra, *modules):
         raise UsageError(
-            f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
+            f"{feature} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
             f"with: {install_command(extra)}"
         )
     require_versions(extra)

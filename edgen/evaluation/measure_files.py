@@ -172,8 +172,8 @@ def load_job_measures(job: Job, allowed: AllowedFiles, trust: Trust) -> None:
     load_measures(job.measure_references, allowed.base)
 
 
-def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
-    """Raise InputError unless the user agrees to run a Python file. `who`: the job or run that names the
+def require_consent(path: Path, trust: Trust, source: str = "the job") -> None:
+    """Raise InputError unless the user agrees to run a Python file. `source`: the job or run that names the
     file."""
     digest = compute_sha256(path.read_bytes())
     kept = _find_file(trust)
@@ -181,7 +181,7 @@ def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
     line = f"- {digest} {path}"
     if path in trust.code or line in known:
         return
-    wanted = f"{who} wants to run the Python file {path}, which can do whatever you can"
+    wanted = f"{source} wants to run the Python file {path}, which can do whatever you can"
     remembered = "" if kept is None else f" (a yes is remembered in {kept})"
     if trust.confirm is None or not trust.confirm(f"edgen: {wanted}. Run it?{remembered}"):
         raise InputError(f"{wanted}; read it, and agree with --trust-code {path}.")

@@ -93,13 +93,13 @@ def make_run_plan(
 
 
 async def write_files(
-    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, anew: bool = True
+    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, overwrite: bool = True
 ) -> None:
-    """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
-    they exist and match the results."""
+    """Write the files of a run; `side` is the test side over all the job's arms. Unless `overwrite`, keep
+    them if they exist and match the results."""
     mark = compute_files_mark(made.job, made.status, side)
     known = ledger.read_fact(WRITTEN) == mark, ledger.read_fact(FILE_DIGESTS)
-    if not anew and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
+    if not overwrite and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
         return
     keep_copy(ledger, rundir)
     # No mark until all files are written: after a kill, they are written again.
@@ -292,7 +292,7 @@ class ActiveRun:
             plan.job, self._ledger.read_status(), description, plan.template_sha256, plan.space_sha256
         )
         own = choose_common_side([self.iterate_groups()], plan.job.split.test) if side is None else side
-        await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)
+        await write_files(made, self._rundir, self._ledger, own, overwrite=counts.kept != counts.planned)
         if counts.accepted < self._wanted.asked:
             raise ShortError(self._describe_shortage(of_arms=side is not None))
 

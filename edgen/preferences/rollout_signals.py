@@ -33,11 +33,11 @@ def make_signal_by_probability(
     return _make_signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
 
 
-def make_signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
+def make_signal_by_judge(signals: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
     """Return the signal by a judge's comparisons of rollouts; None stands for two identical rollouts.
     `simulated`: a simulator played the rollouts."""
-    values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
-    read = [one for one in said if one is not None]
+    values = [0.5 if one is None or one.tie or one.p is None else one.p for one in signals]
+    read = [one for one in signals if one is not None]
     p = fmean(values) if _has_enough(k, values) else None
     se = math.sqrt(variance(values) / len(values)) if p is not None and len(values) > 1 else None
     signal = _make_signal(

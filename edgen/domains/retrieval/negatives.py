@@ -40,11 +40,11 @@ class WrongAnswers:
         """True once there are `count` texts."""
         return len(self.texts) == self._count
 
-    def draw(self, among: Sequence[int]) -> None:
+    def draw(self, numbers: Sequence[int]) -> None:
         """Draw from these candidates until there are enough."""
         if self.enough:
             return
-        for number in _iterate_draws(self._rng, among):
+        for number in _iterate_draws(self._rng, numbers):
             if self._take(self._candidates.texts[number], self._candidates.get_features(number)):
                 return
 

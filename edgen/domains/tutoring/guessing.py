@@ -55,13 +55,13 @@ def read_guessing_style(brief: str, corrected: int) -> GuessingStyle:
     )
 
 
-def assemble_answer(heard: Sequence[str], question: str, manner: GuessingStyle) -> KnownPieces:
+def assemble_answer(tutor_turns: Sequence[str], question: str, manner: GuessingStyle) -> KnownPieces:
     """Return the pieces of the answer in the quotations of the tutor's turns."""
     places: dict[str, tuple[int, int]] = {}  # for each piece: the place in the question of what it translates
     before: dict[str, str] = {}  # pieces with their little words; "": the word before any vowel
     becomes: dict[str, str] = {}
     order_stated = False
-    for text in heard:
+    for text in tutor_turns:
         quoted = _QUOTED.findall(text)
         if not quoted:
             order_stated = order_stated or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)

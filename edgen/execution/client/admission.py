@@ -172,13 +172,13 @@ class Admission:
             self._queue(waiter, tokens, lanes, frozenset(), ())
         return ticket
 
-    def admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
+    def admit_at_once(self, tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
         """Return a ticket if there is only one lane, no call waits, and the lane can take the call now; else
         None. Raises AdmissionClosed."""
         if self.closed:
             raise AdmissionClosed
-        if len(among) == 1:
-            lane = among[0]
+        if len(lanes) == 1:
+            lane = lanes[0]
             if not lane.queue and self._has_room(lane) and not self._has_others_waiting(lane):
                 now = self._find_own_loop().time()
                 if self._find_allowed_time(lane, tokens, now) <= now:

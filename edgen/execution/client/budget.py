@@ -124,14 +124,14 @@ class Budget:
                 self._serve_ready()  # the next in line may fit even if this one did not
             raise
 
-    def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
-        """Reserve an amount for work already under way, even beyond the caps. `onto`: a reservation to
+    def take(self, tokens: int, cost: float, reservation: Reservation | None = None) -> Reservation:
+        """Reserve an amount for work already under way, even beyond the caps. `reservation`: a reservation to
         enlarge."""
         more = self._set_aside(BudgetUse(tokens, _count_pico(cost)))
-        if onto is None:
+        if reservation is None:
             return more
-        onto.amount += more.amount
-        return onto
+        reservation.amount += more.amount
+        return reservation
 
     def has_room(self, tokens: int, cost: float) -> bool:
         """Return whether the amount fits now and no call waits."""
