@@ -305,7 +305,7 @@ class Reply(msgspec.Struct, frozen=True):
     and marks that are not in the text."""
     others: tuple[Reply, ...] = ()
     """The further answers of a call that asked for several."""
-    times: AnswerTimes | None = None
+    given: AnswerTimes | None = None
     """The time at which a person gave it; None for the answer of a model."""
 
 

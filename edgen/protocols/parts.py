@@ -208,7 +208,7 @@ class Spent(msgspec.Struct):
         self.key = key
         self.simulated |= reply.simulated
         self.by_role[asked.role] = AnsweringModel(backend, _clean_model_name(reply.model or model))
-        if (times := reply.times) is not None:
+        if (times := reply.given) is not None:
             place = asked.address
             self.times.append(
                 AnswerTime(asked.role, place.step, place.attempt, *msgspec.structs.astuple(times))

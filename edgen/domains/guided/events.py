@@ -196,8 +196,8 @@ class _Timed(msgspec.Struct):
 def read_seconds(reply: Reply) -> float | None:
     """Return the seconds of an answer, in [0, LONGEST]; None if they were not measured and the text is no
     JSON object with a valid number of them."""
-    if reply.times is not None and reply.times.seconds is not None:
-        return min(max(reply.times.seconds, 0.0), LONGEST)
+    if reply.given is not None and reply.given.seconds is not None:
+        return min(max(reply.given.seconds, 0.0), LONGEST)
     try:
         return msgspec.json.decode(reply.text, type=_Timed).seconds
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -202,8 +202,8 @@ class Ledger:
         columns = list_columns(address, key, reply)
         if checksum is None:
             checksum = compute_checksum(*columns, reply.text)  # the same as `compute_reply_checksum`
-        if reply.times is not None:
-            at, latency = list_times(reply.times)
+        if reply.given is not None:
+            at, latency = list_times(reply.given)
         spent = (at, latency, tries, charged_tokens, cost_usd)
         row = (
             *columns,

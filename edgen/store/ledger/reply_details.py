@@ -57,7 +57,7 @@ def add_table(reader: CheckedReader) -> None:
 
 def store_details(address: Address, key: bytes, reply: Reply) -> list[Statement]:
     """Return the statements that store the tokens or times of a reply, if it has any."""
-    details = reply.tokens if reply.times is None else reply.times
+    details = reply.tokens if reply.given is None else reply.given
     if details is None:
         return []
     data = zlib.compress(_encode(details))
@@ -73,7 +73,7 @@ def with_details(
     for row in reader.read_rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
         if reply is not None and (details := _read(row, reply.text)) is not None:
-            name = "times" if isinstance(details, AnswerTimes) else "tokens"
+            name = "given" if isinstance(details, AnswerTimes) else "tokens"
             found[row.key] = msgspec.structs.replace(reply, **{name: details})
     return found
 
@@ -91,7 +91,7 @@ def with_times(
     for row in reader.read_rows(_PEOPLE, _PersonRow, (scenario, task)):
         if (reply := found.get(row.key)) is not None:
             times = AnswerTimes(row.answered_at, row.latency or None)
-            found[row.key] = msgspec.structs.replace(reply, times=times)
+            found[row.key] = msgspec.structs.replace(reply, given=times)
     return found
 
 
