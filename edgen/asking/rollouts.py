@@ -72,7 +72,9 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         self.responses = 0
         digest = hashlib.blake2b(digest_size=8)
         for index, responses in self._responses():
-            digest.update("{} {}\n".format(index, " ".join(map(str, responses))).encode())
+            digest.update(
+                "{} {}\n".format(index, " ".join(one.render_for_digest() for one in responses)).encode()
+            )
             self.responses += len(responses)
             self.scenarios = index + 1
         self.k = choice.wanted.rollouts or 0

@@ -35,6 +35,11 @@ class DivergingTurn(NamedTuple):
         """Return the name of the `number`-th rollout of this response."""
         return f"{self.name}@{self.turns}.{number}"
 
+    def render_for_digest(self) -> str:
+        """Return the response as text for the digest of the rollouts' units. Stored digests hold this form,
+        with an earlier name of the class."""
+        return f"PartingTurn(name={self.name!r}, turns={self.turns!r})"
+
 
 def read_rollout(task: str) -> tuple[DivergingTurn, int]:
     """Split the name of a rollout into the response and the number."""

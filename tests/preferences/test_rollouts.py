@@ -24,6 +24,11 @@ def resting(found: RolloutSignal, a: int = 0, b: int = 1, prefix: int = 4, **mor
     return msgspec.structs.replace(made, signals=signals, prefix_turns=prefix)
 
 
+def test_stored_digests_name_a_response_as_before() -> None:
+    """Another text would make new calls for the rollouts of existing runs, or replay them."""
+    assert DivergingTurn("quick-r0", 3).render_for_digest() == "PartingTurn(name='quick-r0', turns=3)"
+
+
 class TestMeans:
     def test_probabilities_give_the_difference_of_their_means_and_its_error(self) -> None:
         found = make_signal_by_probability([0.2, 0.4, 0.6], [0.1, 0.1, 0.4], 3, simulated=False)
