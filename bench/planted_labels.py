@@ -24,7 +24,7 @@ from bench.measure import ROOT
 from edgen.config.label_set import find_label_set, find_majority
 from edgen.core.digest import hash64
 from edgen.core.values import Address, Turn
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
@@ -86,7 +86,7 @@ def label_planted(conversations: Sequence[Conversation], seed: int, *, together:
     """
     asking = LabellingTask(labels=LABELS, together=together)
     prompt = load_template(
-        make_labelling_template(None, "", "annotator", (LABELS,)), make_unlimited_reach(), SPACE
+        make_labelling_template(None, "", "annotator", (LABELS,)), allow_all_files(), SPACE
     )
     for number, turns in enumerate(conversations):
         said = {name: _answers(asking, prompt, name, number, turns, seed) for name in CONFUSIONS}

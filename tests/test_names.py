@@ -179,13 +179,13 @@ NOUNS = [
         " conversation_variables defaults_of evidence_of excerpt family_of flow hash64 http_key_request"
         " interval_of kind_of_status labels_of learner lines_of loops memory_size new_folder object_in option"
         " percent pictures_in quantity readable_name refusal_without_reason role_of roles_of row rows_from seconds"
-        " sentence_of_arm series_colour shade_of shingles_of signal_behind system_certificates texts_in texts_of"
+        " sentence_of_arm series_colour shade_of shingles_of system_certificates texts_in texts_of"
         " transcript_of turns_left unread value_problem words words_without_marks",
     ),
     Nouns(
         "the methods of edgen.plugin's classes",
         "edgen/",
-        "about address alias annotator_ledgers arm arms askers backend beside by_people candidate candidates"
+        "about address alias annotator_ledgers arm arms askers backend by_people candidate candidates"
         " caveats choices_problem closing column_reader compared content conversation conversations cost current"
         " dimensions drawings example examples expected field figures first_prompt foreign form forms given groups"
         " header_requests identifier in_order job_of key_after key_request leaves ledgers left_out line lines"
@@ -193,10 +193,34 @@ NOUNS = [
         " picture_problem picture_tokens pictures positions probability probability_by problems prompt_in question"
         " random reading request responses result results role_of role_problems roles rollout_ledgers room rounds"
         " scenario_of scenarios scene scenes schema_of schema_problem scores session simulated simulated_labels"
-        " slots speaker speakers stage state sums tables_of templates tiles trained turns twin user_first values variant"
+        " slots speaker speakers stage state sums tables_of templates tiles trained turns user_first values variant"
         " verdict vocabulary writer_ledgers writers written",
     ),
 ]
+
+
+# Words that no class, function, parameter or field has in its name, with what to write in their place:
+# prepositions, and metaphors that a reader has to guess.
+BANNED = {
+    "alike": "similar, equal, or what is the same",
+    "behind": "after, or what it is",
+    "beside": "what it is: files, observers, additional values",
+    "cue": "keyword",
+    "cues": "keywords",
+    "door": "transport",
+    "hurry": "stop_waiting",
+    "knocks": "failed connections",
+    "lend": "register_temporarily",
+    "parting": "divergence",
+    "purse": "lease",
+    "struck": "the fault that was chosen",
+    "twin": "sibling, or duplicate",
+    "twins": "siblings, or duplicates",
+}
+# Names with such a word that stay: path and name, with the reason.
+BANNED_BUT_KEPT = {
+    ("edgen/export/evidence.py", "alike"): "a key of credit_figures.json",
+}
 
 
 class Definition(NamedTuple):
@@ -281,6 +305,30 @@ def find_nouns(sources: dict[str, list[Definition]]) -> Iterator[str]:
                 yield f"{path}:{one.line} {one.name}"
 
 
+def list_names(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and name of the classes, functions, parameters, annotated fields and global names of a
+    source text."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            yield from ((one.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.lineno, node.target.id
+
+
+def find_banned(path: str, source: str) -> Iterator[str]:
+    """Yield the names with a banned word, as path:line name."""
+    for line, name in list_names(source):
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+        if BANNED.keys() & {word.lower() for word in words} and (path, name) not in BANNED_BUT_KEPT:
+            yield f"{path}:{line} {name}"
+
+
 def test_one_class_name_has_one_meaning() -> None:
     found = find_shared_classes(_sources())
     assert {name: sorted(where) for name, where in found.items() if name not in SHARED_CLASSES} == {}
@@ -288,6 +336,16 @@ def test_one_class_name_has_one_meaning() -> None:
 
 def test_functions_do_not_begin_with_a_participle() -> None:
     assert list(find_participles(_sources())) == []
+
+
+def test_names_have_no_banned_words() -> None:
+    found = [
+        one
+        for path in sorted((ROOT / "edgen").rglob("*.py"))
+        if not path.is_relative_to(ROOT / "edgen" / "reading")  # it reads texts with such words
+        for one in find_banned(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "Write what BANNED has in place of a word:\n" + "\n".join(found)
 
 
 def test_functions_begin_with_a_verb() -> None:
@@ -330,6 +388,13 @@ def test_no_exception_is_left_over(names: dict[str, str]) -> None:
 
 
 def test_planted_names_are_found() -> None:
+    banned = "class PurseBook:\n    twins: int\n\n    def write_beside(self, behind): ...\n"
+    assert [one.split()[1] for one in find_banned("a.py", banned)] == [
+        "PurseBook",
+        "twins",
+        "write_beside",
+        "behind",
+    ]
     text = "class Thing: ...\n\ndef _told(): ...\n\ndef feed(): ...\n\ndef list_kept(): ...\n"
     planted = {name: read_definitions(text) for name in ("a.py", "b.py")}
     assert find_shared_classes(planted) == {"Thing": {"a.py", "b.py"}}

@@ -12,7 +12,7 @@ from edgen.core.registry import find
 from edgen.core.values import Conversation, Request
 from edgen.evaluation.sample import DataSet, Sample, cut
 from edgen.evaluation.shared import Shared
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.protocols.gated import PassedConversation
@@ -68,7 +68,7 @@ def conversations(job: str, *, served: bool = False) -> tuple[Plan, dict[int, Co
 
 def plan_of(job: str) -> Plan:
     path = ROOT / "jobs" / f"{job}.yaml"
-    return next(iter(load_plans(path, [], Reach.of(path))[1].values()))
+    return next(iter(load_plans(path, [], AllowedFiles.of(path))[1].values()))
 
 
 def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None:
@@ -162,7 +162,7 @@ def test_every_mathematics_lesson_has_numbers_and_every_talk_on_courses_names_on
 @pytest.mark.parametrize(("job", "wrong"), [("homework_help", "mistake"), ("tech_support", "rumour")])
 def test_a_wrong_answer_is_rarely_accepted(job: str, wrong: str) -> None:
     path = ROOT / "jobs" / f"{job}.yaml"
-    plan = next(iter(load_plans(path, [], Reach.of(path))[1].values()))
+    plan = next(iter(load_plans(path, [], AllowedFiles.of(path))[1].values()))
     accepted = deceived = 0
     for index in range(120):
         one = made(plan, index)

@@ -33,13 +33,13 @@ def find_identical_annotators(run: RunFolder) -> dict[str, Groups]:
 
 
 def _find_groups(layer: LayerFolder) -> Groups:
-    alike: dict[bytes, list[str]] = {}
+    groups: dict[bytes, list[str]] = {}
     for name in layer.list_ledgers():
         facts = layer.read_facts(name)
         if facts is not None and not _has_own_seeds(facts):
             shaping = {key: fact for key, fact in facts.items() if key not in ("annotator", SAMPLE)}
-            alike.setdefault(_encode(shaping), []).append(name)
-    return tuple(tuple(sorted(group)) for group in (*alike.values(), [*_of_job(layer)]) if len(group) > 1)
+            groups.setdefault(_encode(shaping), []).append(name)
+    return tuple(tuple(sorted(group)) for group in (*groups.values(), [*_of_job(layer)]) if len(group) > 1)
 
 
 def _has_own_seeds(facts: Mapping[str, Any]) -> bool:

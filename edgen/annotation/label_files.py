@@ -54,11 +54,11 @@ class PersonLabels(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class LabelFile(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a label file, in its order. `without` counts the units without labels."""
 
-    given: tuple[PersonLabels, ...]
+    labels: tuple[PersonLabels, ...]
     without: int
 
 
-def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> LabelFile:
+def read_label_file(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> LabelFile:
     """Read a file of labels for a run's units. Lines without an annotator belong to the file's name, except
     in `gold`, which has no annotators. Each annotator labels a unit at most once.
 
@@ -71,10 +71,10 @@ def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bo
     for number, value in lines:
         read.read_line(number, value)
     refuse_lines(source, "file of labels", read.problems)
-    if not read.given:
+    if not read.labels:
         passed = f"; {read.without:,} units in it have none yet" if read.without else ""
         raise DataError(source, f"it holds no labels{passed}. Expected lines with id, turn and labels.")
-    return LabelFile(given=tuple(read.given), without=read.without)
+    return LabelFile(labels=tuple(read.labels), without=read.without)
 
 
 def _read_objects(text: str) -> Iterator[tuple[int, Any]]:
@@ -115,7 +115,7 @@ class _Reading:
         self._usual = usual
         self._last: Candidate | None = None
         self._seen: dict[tuple[str, Key], int] = {}
-        self.given: list[PersonLabels] = []
+        self.labels: list[PersonLabels] = []
         self.without = 0
         self.problems: list[tuple[int, str]] = []
 
@@ -129,7 +129,7 @@ class _Reading:
         if (first := self._seen.setdefault(key, number)) != number:
             self.problems.append((number, f"this unit is already in line {first}"))
         elif found.labels:
-            self.given.append(found)
+            self.labels.append(found)
         else:
             self.without += 1
 

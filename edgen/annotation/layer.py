@@ -269,7 +269,7 @@ def _find_labels_in_run(reader: RunReader, index: int, names: Sequence[str], lay
     `_find_labels`."""
     found: dict[str, Told] = {}
     for name in names:
-        if (data := reader.beside(index, name).get(layer)) is not None:
+        if (data := reader.read_additional_values(index, name).get(layer)) is not None:
             for annotator, units in read_said_layers({layer: data})[layer].items():
                 own = found.setdefault(annotator, {})
                 own.update({(name, unit.turn, unit.said): unit.labels for unit in units})

@@ -65,7 +65,7 @@ def is_people_file(path: Path) -> bool:
         return False
 
 
-def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> LabelFile:
+def read_page_labels(path: Path, reader: RunReader, asking: LabellingTask) -> LabelFile:
     """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and if
     it holds no labels."""
     run, task = reader.rundir.path, make_task_name(asking.labels)
@@ -89,4 +89,4 @@ def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) ->
         )
     if not given:
         raise DataError(str(path), f"nobody has given labels of {asking.labels.name} on this run's pages.")
-    return LabelFile(given=tuple(given), without=without)
+    return LabelFile(labels=tuple(given), without=without)

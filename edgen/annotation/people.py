@@ -47,10 +47,10 @@ def read_person(path: Path) -> Told:
     return {(line.id, line.turn, line.said): line.labels for line in _list_lines(path)}
 
 
-def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabels]) -> None:
+def require_names(layer: str, models: Iterable[str], labels: Iterable[PersonLabels]) -> None:
     """Raise UsageError if a person has the name of a model in the layer."""
     models = {*models}
-    for name in dict.fromkeys(one.annotator for one in given):
+    for name in dict.fromkeys(one.annotator for one in labels):
         if name in models:
             raise UsageError(
                 f"--people: '{name}' is a model in the layer {layer}, and its labels are kept. "
@@ -59,10 +59,10 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabel
             )
 
 
-def take_labels(run: RunFolder, folder: Path, given: Iterable[PersonLabels]) -> tuple[Person, ...]:
+def take_labels(run: RunFolder, folder: Path, labels: Iterable[PersonLabels]) -> tuple[Person, ...]:
     """Append people's labels to their files in the folder of a layer's annotators."""
     by_person: dict[str, list[PersonLabels]] = {}
-    for one in given:
+    for one in labels:
         by_person.setdefault(one.annotator, []).append(one)
     return tuple(_take(run, folder / f"{name}.jsonl", said) for name, said in sorted(by_person.items()))
 

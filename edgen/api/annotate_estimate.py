@@ -23,7 +23,7 @@ from edgen.asking.use_estimates import UseNeeds, estimate_use
 from edgen.core.errors import UsageError
 from edgen.cost.tokens import make_counter
 from edgen.cost.usage import UsageRange
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.protocols.labelled_units import UnitKind
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
@@ -99,8 +99,8 @@ def _estimate(
     backend, config = answering.backends[ROLE], answering.job.backends[ROLE]
     path = None
     if (named := getattr(config, "tokenizer", None)) is not None:
-        reach = Reach.of(making.reader.rundir.job, making.options.overrides, outside=False)
-        path = reach.find_file("tokenizer", named, f"backends.{ROLE}.tokenizer")
+        allowed = AllowedFiles.of(making.reader.rundir.job, making.options.overrides, outside=False)
+        path = allowed.find_file("tokenizer", named, f"backends.{ROLE}.tokenizer")
     count, hint = make_counter(config, path)
     use = estimate_use(asker, making.place, backend, count, making.options.via)
     said = [

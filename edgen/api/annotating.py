@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgen.annotation.label_files import PersonLabels, read_given
+from edgen.annotation.label_files import PersonLabels, read_label_file
 from edgen.annotation.layer import LayerFolder, LayerNotes, write_labels
-from edgen.annotation.pages import is_people_file, read_given_on_pages
+from edgen.annotation.pages import is_people_file, read_page_labels
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
 from edgen.asking.annotators import AnnotatorStart, find_annotator
@@ -21,7 +21,7 @@ from edgen.asking.units import choose_conversations
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
-from edgen.evaluation.layer_view import Gold, look_at
+from edgen.evaluation.layer_view import Gold, compute_layer_figures
 from edgen.protocols.labelled_units import LabellingTask, UnitKind
 from edgen.runtime.control import Control, explain_os_errors, run_in_own_loop
 from edgen.runtime.status import AnnotatorStatus
@@ -68,7 +68,7 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
     labels, options = resolve(rundir, options)
     if not (options.asks or options.people):
         with explain_os_errors(run), open_for_reading(run) as reader:
-            return Annotating(reader, options, labels, control).look()
+            return Annotating(reader, options, labels, control).summarize()
     with open_for_work(run, control, "labels") as reader:
         return Annotating(reader, options, labels, control).make()
 
@@ -121,14 +121,14 @@ class Annotating(AnnotatorStart):
         if ended is not None:
             return self._make_result(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)
-        return replace(self.look(gold), annotators=_read_statuses(ledgers), people=people)
+        return replace(self.summarize(gold), annotators=_read_statuses(ledgers), people=people)
 
-    def look(self, gold: Gold | None = None) -> AnnotatedRun:
+    def summarize(self, gold: Gold | None = None) -> AnnotatedRun:
         """Return the present content of the layer."""
         if not self.layer.labels.exists():
             raise UsageError(f"{self.layer.path}: this layer has no labels yet.")
         gold = gold or self._read_gold()
-        figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
+        figures, against = compute_layer_figures(self.reader, self.layer, self.asking, gold, self.control)
         units = sum(1 for _ in read_layer(self.layer.labels))
         return replace(self._make_result((), ()), units=units, figures=figures, gold=against)
 
@@ -142,10 +142,10 @@ class Annotating(AnnotatorStart):
         """Return people's labels, file by file. Raises DataError."""
         given: list[PersonLabels] = []
         for path in self.options.people:
-            read = (read_given_on_pages if is_people_file(path) else read_given)(
+            read = (read_page_labels if is_people_file(path) else read_label_file)(
                 path, self.reader, self.asking
             )
-            given += read.given
+            given += read.labels
             if read.without:
                 self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")
         return given

@@ -26,7 +26,7 @@ from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import add_advice
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
@@ -80,12 +80,12 @@ def diagnose(
     overrides: Sequence[str] = (),
     allow_outside: bool = False,
     call: bool = True,
-    tell: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """Check a job's files, keys, endpoints and models. `call`: make one tiny call to each backend, one more
     for each schema of its answers, and one for log probabilities if the job requests them. The calls count in
     the budget that the job shares with others; they are left out if that budget cannot be used. The check
-    waits for a server that is loading its model, and passes a sentence about it to `tell`. `edgen estimate`
+    waits for a server that is loading its model, and passes a sentence about it to `note`. `edgen estimate`
     uses the seconds of the tiny call.
 
     Raises the errors of a job that cannot be loaded.
@@ -93,8 +93,8 @@ def diagnose(
     diagnosis = Diagnosis()
     system = f"edgen {__version__}, Python {platform.python_version()}, {platform.system()}"
     diagnosis.add("versions", system)
-    reach = Reach.of(job, overrides, outside=allow_outside)
-    whole, plans = load_plans(job, list(overrides), reach)
+    allowed = AllowedFiles.of(job, overrides, outside=allow_outside)
+    whole, plans = load_plans(job, list(overrides), allowed)
     arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
     diagnosis.add("job", f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
     cells = next(iter(plans.values())).cells
@@ -104,7 +104,7 @@ def diagnose(
         budget = _check_shared_budget(diagnosis, [whole, *(plan.job for plan in plans.values())], call=call)
         call = call and budget is not None
     try:
-        _check_arms(diagnosis, plans, trust, budget, call=call, tell=tell)
+        _check_arms(diagnosis, plans, trust, budget, call=call, note=note)
     finally:
         if budget is not None:
             budget.close()
@@ -120,7 +120,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
         for job in jobs:
             check_budget(job.backends, job.limits)
         book = BudgetBook(Path(named), create=call)
-        stands = book.list_stands()
+        stands = book.list_current_use()
     except EdgenError as error:
         diagnosis.fail("budget", str(error), error.exit_code)
         return None
@@ -129,7 +129,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
     )
     diagnosis.add("budget", f"{named}: {used} used")
     # Doctor has no ledger: if it is killed, all reserved amounts count as spent.
-    return Budget(None, None, purse=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
+    return Budget(None, None, lease=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
 
 
 def _check_arms(
@@ -139,7 +139,7 @@ def _check_arms(
     budget: Budget | None,
     *,
     call: bool,
-    tell: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> None:
     """Check the templates of each arm, and each backend once."""
     tried: list[BackendConfig] = []
@@ -152,7 +152,7 @@ def _check_arms(
                 schemas = _list_schemas(config, plans.values())
                 each = config.each_server
                 for server in each:
-                    checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
+                    checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(note))
                     run_in_own_loop(_check_backend(diagnosis, checked, trust, call=call))
                 if len(each) > 1:
                     asyncio.run(_check_same_model(diagnosis, prefix + role, config, trust))
@@ -171,7 +171,7 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
         same = SameModel(each, backend.model)
         for address in each:
             with contextlib.suppress(CallError):
-                await same.look(address)
+                await same.check_model_list(address)
         diagnosis.add(role, f"{len(each)} servers share the calls")
     except ProviderError as error:
         diagnosis.fail(role, str(error), error.exit_code)

@@ -14,7 +14,7 @@ from edgen.config import Price
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
 from edgen.cost.estimate import (
-    BudgetReach,
+    CapForecast,
     ExistingResults,
     PlanEstimate,
     estimate,
@@ -24,7 +24,7 @@ from edgen.cost.estimate import (
 from edgen.cost.options import EstimateOptions
 from edgen.cost.usage import UsageRange, add_up
 from edgen.execution.progress import Tokens
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans
 from edgen.runtime.backends import count_arms_at_once, do_services_differ
 from edgen.store.run_folder import RunFolder
@@ -113,19 +113,19 @@ class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
     job: str
     via: str
     prices: tuple[BackendPrice, ...]
-    budget: tuple[BudgetReach, ...]
+    budget: tuple[CapForecast, ...]
     arms: dict[str, EstimatedNeeds] | UnsetType = UNSET
 
 
 def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
     """Return calls, tokens, money and time of a job, each as an interval, without those of stored answers."""
     via, part, runs, output = options.via, options.scenarios, options.runs, options.output
-    reach = Reach.of(job, options.changes, outside=options.allow_outside)
-    whole, plans = load_plans(job, list(options.changes), reach)
+    allowed = AllowedFiles.of(job, options.changes, outside=options.allow_outside)
+    whole, plans = load_plans(job, list(options.changes), allowed)
     run = RunFolder(output if output is not None else runs / whole.name)
     run.refuse_links()
     each = {
-        arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=options.passing)
+        arm: estimate(plan, allowed, runs, run.arm(arm), via=via, part=part, passing=options.passing)
         for arm, plan in plans.items()
     }
     # Arms that share a service also share its rate limits: at once, they take as long as one after the other.

@@ -50,7 +50,7 @@ def compare_runs(
     arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
     with (
         control.events.report_stages() as tell,
-        open_comparison(runs, arms, prompts=prompts, roles=roles, tell=tell) as comparison,
+        open_comparison(runs, arms, prompts=prompts, roles=roles, on_stage=tell) as comparison,
         explain_os_errors(output or runs[0]),
     ):
         home = next(filter(is_run, runs), None)

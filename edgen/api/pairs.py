@@ -25,7 +25,7 @@ from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.registry import part_of
 from edgen.core.text import describe_counts, quantity
 from edgen.families.reader import ReportWords
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.preferences.bias import report_bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import apply_credit
@@ -138,8 +138,8 @@ class PairMaking:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
         job = load_run_job(self.run, options.overrides, judge.settable, judge.of_what)
         self._refuse_between_runs(job)
-        reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
-        template = JudgeTemplate(judge, self.run, job, reader.space, options.prompt, reach)
+        allowed = AllowedFiles.of(self.run.job, options.overrides, outside=options.allow_outside)
+        template = JudgeTemplate(judge, self.run, job, reader.space, options.prompt, allowed)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
         usual = template.choose_compare(policies=reader.origin == "arms")

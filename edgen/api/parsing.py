@@ -40,11 +40,11 @@ class ReplyLine(msgspec.Struct, frozen=True):
 _KEYS = ReplyLine.__struct_fields__
 
 
-def read_role_words(given: Iterable[str]) -> OwnWords:
+def read_role_words(assignments: Iterable[str]) -> OwnWords:
     """Return the words for each side, given as `ROLE=WORD`. Raises UsageError for words that a job could not
     have either."""
     words: dict[str, list[str]] = {role: [] for role in ROLES}
-    for assignment in given:
+    for assignment in assignments:
         role, equals, word = assignment.partition("=")
         if not equals or role.strip().capitalize() not in words:
             raise UsageError(f"--role {assignment}: expected ROLE=WORD, as in --role Teacher=Tutor.")

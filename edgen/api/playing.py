@@ -128,7 +128,7 @@ def _make_replacement(plan: Plan, role: str, job: Path) -> str:
 
 def _make_plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan:
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
-    plans = make_plans(source.job, source.name, source.reach)
+    plans = make_plans(source.job, source.name, source.allowed)
     if len(plans) > 1:
         raise UsageError(
             f"{job}: this job has several arms ({', '.join(plans)}), and one conversation belongs to one. "

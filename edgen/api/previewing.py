@@ -14,7 +14,7 @@ from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.values import Message
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, list_settings_by_key
 from edgen.planning.load import load_plans, make_plan
@@ -80,7 +80,7 @@ class _Compared(NamedTuple):
 
     label: str
     plan: Plan
-    reach: Reach
+    allowed: AllowedFiles
 
 
 class JobPreview:
@@ -88,8 +88,8 @@ class JobPreview:
 
     def __init__(self, job: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> None:
         self._path, self._overrides = job, overrides
-        self._reach = Reach.of(job, overrides, outside=allow_outside)
-        _, self._plans = load_plans(job, list(overrides), self._reach)
+        self._allowed = AllowedFiles.of(job, overrides, outside=allow_outside)
+        _, self._plans = load_plans(job, list(overrides), self._allowed)
 
     def make_preview(self, count: int) -> Preview:
         """Return the first `count` scenarios of each arm, with their prompts."""
@@ -100,7 +100,7 @@ class JobPreview:
             for index in range(min(count, plan.job.conversations))
         )
         warnings = (
-            *self._reach.doubts,
+            *self._allowed.doubts,
             *_find_unused(self._plans.values()),
             *find_doubts(self._plans.values()),
         )
@@ -114,12 +114,12 @@ class JobPreview:
         Raises UsageError for anything else.
         """
         first, plan = next(iter(self._plans.items()))
-        left = _Compared(first or str(self._path), plan, self._reach)
+        left = _Compared(first or str(self._path), plan, self._allowed)
         right = self._find_other(left, other)
         warnings = [*_find_unused([*self._plans.values(), right.plan]), *_find_other_draws(left, right)]
         number = min(count, left.plan.job.conversations, right.plan.job.conversations)
         mine, theirs = (
-            list_settings_by_key(side.plan.job, side.plan.space, side.reach) for side in (left, right)
+            list_settings_by_key(side.plan.job, side.plan.space, side.allowed) for side in (left, right)
         )
         compared = tuple(_compare_scenario(left, right, index) for index in range(number))
         changed = find_differences(mine, theirs)
@@ -132,18 +132,18 @@ class JobPreview:
                     f"--diff {other}: this is the first arm, with which others are compared; name another "
                     "arm."
                 )
-            return _Compared(other, self._plans[other], left.reach)
+            return _Compared(other, self._plans[other], left.allowed)
         if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
-            reach = Reach.of(Path(other), self._overrides, outside=left.reach.root is None)
-            _, others = load_plans(Path(other), list(self._overrides), reach)
+            allowed = AllowedFiles.of(Path(other), self._overrides, outside=left.allowed.root is None)
+            _, others = load_plans(Path(other), list(self._overrides), allowed)
             arm, plan = next(iter(others.items()))
-            return _Compared(f"{other}, arm {arm}" if arm else other, plan, reach)
+            return _Compared(f"{other}, arm {arm}" if arm else other, plan, allowed)
         return self._replace_template(left, other)
 
     def _replace_template(self, left: _Compared, other: str) -> _Compared:
         """Return `left` with one of its templates replaced by another. A path starts in the current
         folder."""
-        plan, reach = left.plan, left.reach
+        plan, allowed = left.plan, left.allowed
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:
             raise UsageError(
@@ -160,11 +160,11 @@ class JobPreview:
         if not equals:
             use = _find_use(path, plan, other)
         job, named = plan.job, name if "/" not in name and path.stem == name else str(path.absolute())
-        reach = replace(reach, typed=reach.typed | {named})
+        allowed = replace(allowed, typed=allowed.typed | {named})
         change: dict[str, Any] = {"prompts": {**job.prompts, use: named}}
         if plan.templates[use].key == "prompt":
             change = {"prompt": named}
-        return _Compared(other, make_plan(msgspec.structs.replace(job, **change), reach), reach)
+        return _Compared(other, make_plan(msgspec.structs.replace(job, **change), allowed), allowed)
 
 
 def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:

@@ -12,7 +12,7 @@ from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find, part_of
 from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import SelfDescription, Starter
 from edgen.space import load_space, render_space_files
@@ -111,7 +111,7 @@ def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
 
 def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     """Return the files of a project for a space, by their names."""
-    path = make_unlimited_reach().require("preference_space", named, "--space")
+    path = allow_all_files().require("preference_space", named, "--space")
     plan = plan_for_space(_make_job_name(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
     others = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}

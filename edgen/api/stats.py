@@ -15,7 +15,7 @@ from edgen.core.yaml_values import suggest_name
 from edgen.evaluation import measure_files
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import JudgeAsking
-from edgen.evaluation.measuring import Quality, find_judged_measure
+from edgen.evaluation.measuring import ArmMeasures, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
 from edgen.evaluation.options import StatsOptions
 from edgen.evaluation.parallel import Parts
@@ -37,7 +37,7 @@ def load_measures(paths: Sequence[Path], options: StatsOptions, control: Control
     return msgspec.structs.replace(options, only=None if chosen is None else tuple(chosen))
 
 
-def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> dict[str, Quality]:
+def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> dict[str, ArmMeasures]:
     """Return the measured qualities of a data set, by arm. The measures must be loaded.
 
     Raises UsageError, and the errors of reading and asking.

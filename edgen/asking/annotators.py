@@ -27,7 +27,7 @@ from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.digest import compute_fingerprint, hash64
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
@@ -90,7 +90,7 @@ class AnnotatorAsker(UnitAsker):
     @classmethod
     def read_prompt(cls, named: str | None, space: Space) -> Prompt:
         """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), make_unlimited_reach(), space)
+        return load_template(cls.make_template(named), allow_all_files(), space)
 
     def __init__(
         self,

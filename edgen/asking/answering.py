@@ -39,17 +39,17 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, backend: Backend, prompt: Prompt, **way: str) -> Answerer:
-        """Return the answerer that consists of a backend and a template. `way`: other settings that shape its
-        answers, by name."""
+    def of(cls, backend: Backend, prompt: Prompt, **settings: str) -> Answerer:
+        """Return the answerer that consists of a backend and a template. `settings`: other settings that
+        shape its answers, by name."""
         identity = dict(backend.identity)
         if prompt.forms != "prose":
-            way = {**way, "forms": prompt.forms}
-        name = compute_fingerprint((identity, prompt.sha256, *way.values()))
+            settings = {**settings, "forms": prompt.forms}
+        name = compute_fingerprint((identity, prompt.sha256, *settings.values()))
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
         if prompt.schema is not None:
             template["schema"] = prompt.schema.decode()
-        facts = {"judge": name, "backend": identity, **way, "template": template}
+        facts = {"judge": name, "backend": identity, **settings, "template": template}
         return cls(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
@@ -74,7 +74,7 @@ async def open_answering(
     job: Job,
     configs: Mapping[str, BackendConfig],
     control: Control,
-    way: CallMode,
+    mode: CallMode,
     *,
     send: bool,
     functions: Mapping[str, Function | None] | None = None,
@@ -101,7 +101,7 @@ async def open_answering(
         if not send:
             yield AskerBackends(job, backends)
             return
-        async with open_scheduler(job, backends, way, trust) as opened:
+        async with open_scheduler(job, backends, mode, trust) as opened:
             yield AskerBackends(job, *opened)
 
 
@@ -113,7 +113,7 @@ async def open_answerers(
     chosen: Mapping[str, ChosenBackend],
     prompt: Prompt,
     control: Control,
-    way: CallMode,
+    mode: CallMode,
     *,
     send: bool,
 ) -> AsyncIterator[dict[str, AskerBackends]]:
@@ -148,7 +148,7 @@ async def open_answerers(
             asked = with_forms(prompt, own, chosen[name].config, f"$.backends.{role}")
             found[name] = AskerBackends(own, {role: opened[first[name]]}, prompt=asked)
             if send:
-                pair = await stack.enter_async_context(open_scheduler(own, found[name].backends, way, trust))
+                pair = await stack.enter_async_context(open_scheduler(own, found[name].backends, mode, trust))
                 found[name] = AskerBackends(own, *pair, prompt=asked)
         yield found
 

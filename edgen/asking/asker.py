@@ -31,7 +31,7 @@ from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.progress import Title
 from edgen.execution.session import RunSession
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Question, Rules, Template, ask
 from edgen.protocols.parts import Settled, Spent, Task, Tasks
@@ -86,7 +86,7 @@ class Asker(Tasks, Generic[Unit, Result]):
     @classmethod
     def load_prompt(cls, named: str | None) -> Prompt:
         """Read the template; `named` replaces the default. Raises TemplateError."""
-        path = make_unlimited_reach().require("prompts", named or cls.template, cls.key)
+        path = allow_all_files().require("prompts", named or cls.template, cls.key)
         return load_prompt(path, cls.variables, expects=cls.expects)
 
     @abstractmethod

@@ -23,7 +23,7 @@ from edgen.config import Job
 from edgen.core.errors import EdgenError, Problem, RunError, TemplateError
 from edgen.core.pair import Compare, Verdict, digest_texts
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
-from edgen.planning.allowed_files import Reach, make_unlimited_reach
+from edgen.planning.allowed_files import AllowedFiles, allow_all_files
 from edgen.planning.load import check_logprobs, load_template
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import (
@@ -130,7 +130,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
                 "have no soft preference.",
                 self.answerer.model,
             )
-        signal = make_oracle_signal(self.id, model, compare, answer, spent.simulated)
+        signal = make_oracle_signal(self.id, model, compare, answer, simulated=spent.simulated)
         return JudgedComparison(signal=signal, texts=digest_texts(unit.a, unit.b))
 
     def find_flaw(self, record: JudgedComparison) -> Rejection | None:
@@ -169,10 +169,16 @@ class JudgeTemplate:
     """The choice of a judge's template: `named` by an option, else the job's, else the judge's default."""
 
     def __init__(
-        self, kind: type[JudgeAsker], run: RunFolder, job: Job, space: Space, named: str | None, reach: Reach
+        self,
+        kind: type[JudgeAsker],
+        run: RunFolder,
+        job: Job,
+        space: Space,
+        named: str | None,
+        allowed: AllowedFiles,
     ) -> None:
         self.kind = kind
-        self._run, self._space, self._reach = run, space, reach
+        self._run, self._space, self._allowed = run, space, allowed
         self._named, self._of_job = named, job.prompts.get(kind.name)
 
     def choose_compare(self, *, policies: bool) -> Compare:
@@ -217,16 +223,16 @@ class JudgeTemplate:
                 raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
         usual = self.kind.find_usual_template(self._run, compare, control)
         template = self.kind.choose_template(usual, compare, self._space)
-        return load_template(template, self._reach, self._space)
+        return load_template(template, self._allowed, self._space)
 
     def _load(self, compare: Compare) -> Prompt:
         """Load the named template, or the job's."""
-        named, reach = (
-            (self._named, make_unlimited_reach())
+        named, allowed = (
+            (self._named, allow_all_files())
             if self._named is not None
-            else (self._of_job or "", self._reach)
+            else (self._of_job or "", self._allowed)
         )
-        return load_template(self.kind.choose_template(named, compare, self._space), reach, self._space)
+        return load_template(self.kind.choose_template(named, compare, self._space), allowed, self._space)
 
 
 class JudgeStart(RunStart[JudgeAsker]):

@@ -17,7 +17,7 @@ from edgen.runtime.supervise import find_use_elsewhere
 from edgen.store.locks import lock_for_writing
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import open_together, refuse_twins
+from edgen.store.several_runs import open_together, refuse_duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def open_for_work(
 @contextlib.contextmanager
 def _read(run: Path, against: Sequence[Path]) -> Iterator[RunReader]:
     with contextlib.ExitStack() as stack:
-        refuse_twins([run, *against])
+        refuse_duplicates([run, *against])
         for other in map(RunFolder, against):
             other.require()
             stack.enter_context(other.lock_for_reading())

@@ -73,7 +73,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers = None
 
     @property
-    def way(self) -> CallMode:
+    def mode(self) -> CallMode:
         """The way in which calls are made."""
         return CallMode(self.via, self.on, self.workers)
 
@@ -196,7 +196,7 @@ class FileAskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of the job: backends, limits, asks."""
 
     @property
-    def way(self) -> CallMode:
+    def mode(self) -> CallMode:
         """The way in which calls are made."""
         return CallMode()
 

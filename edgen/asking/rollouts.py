@@ -26,15 +26,15 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import DamagedError, RunError, UsageError
 from edgen.core.pair import Candidate, Source, read_candidate_name
 from edgen.core.values import Conversation, Rejection, Reply, Request, Role, Turn
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.rollouts import (
-    PartingTurn,
+    DivergingTurn,
     RolloutRecord,
     digest_given,
-    list_parted_responses,
+    list_diverging_responses,
     read_rollout,
 )
 from edgen.protocols.parts import Spent
@@ -72,17 +72,19 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         self.responses = 0
         digest = hashlib.blake2b(digest_size=8)
         for index, responses in self._responses():
-            digest.update("{} {}\n".format(index, " ".join(map(str, responses))).encode())
+            digest.update(
+                "{} {}\n".format(index, " ".join(one.render_for_digest() for one in responses)).encode()
+            )
             self.responses += len(responses)
             self.scenarios = index + 1
         self.k = choice.wanted.rollouts or 0
         self.planned = self.responses * self.k
         self.shaping |= {"k": self.k, "units": digest.hexdigest()}
 
-    def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
+    def _responses(self) -> Iterator[tuple[int, list[DivergingTurn]]]:
         """Yield the responses of each scenario from which rollouts play on."""
         for index, names in self.reader.scenarios():
-            both = list_parted_responses(self._choice, index, names) if len(names) > 1 else ()
+            both = list_diverging_responses(self._choice, index, names) if len(names) > 1 else ()
             found = {one for pair in both for one in pair if read_candidate_name(one.name)[0] == self.part}
             if found:
                 yield index, sorted(found)
@@ -111,7 +113,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         assert stage is not None, "a protocol without a stage was refused"
         return stage
 
-    def list_twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
+    def list_sibling_tasks(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
         """Return the other rollouts of the same response."""
         response, own = read_rollout(name)
         return (response.name_rollout(number) for number in range(self.k) if number != own)
@@ -137,7 +139,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         )
 
 
-def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
+def _find_ender(candidate: Candidate, response: DivergingTurn) -> Role | None:
     """Return the role that ended the conversation with the response itself; None if it continues."""
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role
@@ -151,7 +153,7 @@ class RolloutStart(Start[RolloutAsker]):
         self._reader = choice.reader
         self.plan = self._load_plan(arm, options)
         place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
-        super().__init__(self.plan.job, place, control, options.way)
+        super().__init__(self.plan.job, place, control, options.mode)
         self._choice, self._arm = choice, arm
 
     @contextlib.asynccontextmanager
@@ -162,7 +164,7 @@ class RolloutStart(Start[RolloutAsker]):
             plan.job,
             list_configs(plan),
             control,
-            self.way,
+            self.mode,
             send=send,
             functions=control.functions,
             run=self._reader.rundir.path,
@@ -182,7 +184,7 @@ class RolloutStart(Start[RolloutAsker]):
         """Load the plan of an arm's conversations. Raises DamagedError if the templates have changed."""
         path = self._reader.rundir.arm(arm).job
         own = [one for one in options.overrides if not one.lstrip().startswith("pairs")]
-        plan = load_plan(path, own, Reach.of(path, own, outside=options.allow_outside))
+        plan = load_plan(path, own, AllowedFiles.of(path, own, outside=options.allow_outside))
         noted = plan.job.resolved
         # Runs of older versions of edgen have only this digest of all their templates together.
         if (

@@ -95,8 +95,8 @@ class Start(ABC, Generic[A]):
     job: with the settings of the calls. place: the folder of the ledgers. way: the mode of the calls.
     """
 
-    def __init__(self, job: Job, place: AskerFolder, control: Control, way: CallMode) -> None:
-        self.job, self.place, self.control, self.way = job, place, control, way
+    def __init__(self, job: Job, place: AskerFolder, control: Control, mode: CallMode) -> None:
+        self.job, self.place, self.control, self.mode = job, place, control, mode
 
     @abstractmethod
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
@@ -159,7 +159,7 @@ class RunStart(Start[PA]):
         of that role, else `default`. `job`: the run's job with the options on top; None to load it. `given`:
         further arguments of the asker, after the reader, the job and the answerer."""
         job = job or load_run_job(reader.rundir, options.overrides, kind.settable, kind.of_what)
-        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.way)
+        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.mode)
         self.kind, self.reader = kind, reader
         self._by, self._named, self._given = by, options.prompt, given
 
@@ -187,7 +187,7 @@ class RunStart(Start[PA]):
         self.kind.require(self.reader, self.job)
         prompt, chosen = self.read_prompt(), self.choose()
         run, role = self.reader.rundir, self.kind.role
-        return open_answerers(run, self.job, role, chosen, prompt, self.control, self.way, send=send)
+        return open_answerers(run, self.job, role, chosen, prompt, self.control, self.mode, send=send)
 
     def askers(self, opened: Opened) -> list[tuple[PA, AskerBackends]]:
         """Return an asker for each backend."""
@@ -214,7 +214,7 @@ class FileStart(Start[FA]):
         kind.require(out)
         work, made_up = kind.work, kind.made_up
         job = load_asked_job(options.backend, options.overrides, control, work=work, made_up=made_up)
-        super().__init__(job, AskerFolder(out.parent), control, options.way)
+        super().__init__(job, AskerFolder(out.parent), control, options.mode)
         make: Callable[..., FA] = kind
         self.asker = make(job, adapt_template(kind.load_prompt(options.prompt), job), out, **given)
 
@@ -231,7 +231,7 @@ class FileStart(Start[FA]):
             control.note(f"people are asked: invite them with `edgen web {people}`.")
         functions = {name: one for name, one in control.functions.items() if name == "default"}
         async with open_answering(
-            job, dict(job.backends), control, self.way, send=True, functions=functions, run=people
+            job, dict(job.backends), control, self.mode, send=True, functions=functions, run=people
         ) as answering:
             with hold_ledger(self.place.find_ledger(self.asker)):
                 self.asker.require(out)

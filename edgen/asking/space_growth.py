@@ -103,7 +103,7 @@ class GrowthAsker(FileAsker[None, NewValues]):
         try:
             return (
                 yield from ask_for_values(
-                    space, dimension, self.wanted, self.prompt, seed, tell=self._count_values
+                    space, dimension, self.wanted, self.prompt, seed, on_answer=self._count_values
                 )
             )
         except CallError as failure:

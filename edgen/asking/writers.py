@@ -26,7 +26,7 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
@@ -121,7 +121,7 @@ class WriterAsker(UnitAsker):
     @classmethod
     def read_prompt(cls, named: str | None, space: Space) -> Prompt:
         """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), make_unlimited_reach(), space)
+        return load_template(cls.make_template(named), allow_all_files(), space)
 
     def __init__(
         self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None
@@ -140,9 +140,9 @@ class WriterAsker(UnitAsker):
         count, prompt, rules = self.wanted.count, self.prompt, self.rules
         return write_texts(unit.turns, count, unit.address, prompt, rules, self.role, self.choose)
 
-    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+    def choose(self, texts: Sequence[str], turn: Turn) -> Written:
         """Return the useful texts of an answer about a turn, and count the others by reason."""
-        return choose_texts(texts, said)
+        return choose_texts(texts, turn)
 
     def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
         """Return the texts with a digest of the text up to the turn."""
@@ -161,9 +161,9 @@ class WrongReplyWriter(WriterAsker):
 
     name, template = "wrong", "wrong_reply"
 
-    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+    def choose(self, texts: Sequence[str], turn: Turn) -> Written:
         """Return the texts that differ enough from the turn's text."""
-        return choose_texts(texts, said, wrong=True)
+        return choose_texts(texts, turn, wrong=True)
 
 
 class WriterStart(RunStart[WriterAsker]):

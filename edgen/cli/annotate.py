@@ -12,10 +12,10 @@ import msgspec
 from edgen.asking.options import AnnotateOptions, WriteOptions
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
-from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
+from edgen.cli.output import format_cost, print_value, wrap_after_label
 from edgen.core.errors import UsageError
 from edgen.core.options import declare_sheet
-from edgen.core.text import describe_counts
+from edgen.core.text import describe_counts, quantity
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -99,10 +99,10 @@ def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool)
     sheet = make_sheet(Path(run), options, path)
     lines = (
         (
-            f"sheet      {sheet.units:,} {sheet.unit}s of {count_noun(sheet.conversations, 'conversation')}: "
+            f"sheet      {sheet.units:,} {sheet.unit}s of {quantity(sheet.conversations, 'conversation')}: "
             f"{sheet.file}"
         ),
-        *wrap_behind("labels     ", ", ".join(sheet.labels)),
+        *wrap_after_label("labels     ", ", ".join(sheet.labels)),
         (
             f"           {'one or several' if sheet.several else 'one'} in each row; then edgen annotate … "
             f"--people {sheet.file}"

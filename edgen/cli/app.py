@@ -17,7 +17,7 @@ from edgen.cli.options import SETTINGS, Commands, SectionedGroup
 from edgen.cli.output import Interruption, keep_stdout
 from edgen.core import registry
 from edgen.core.plugins.faults import find_fault
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.core.version import __version__
 
 _SECTIONS: Mapping[str, Sequence[str]] = {
@@ -95,7 +95,7 @@ def _make_complaints_safe() -> Iterator[None]:
     try:
         yield
     except _Complaint as error:
-        error.message = escape_hidden(error.message)
+        error.message = escape_for_terminal(error.message)
         raise
     except KeyboardInterrupt as error:
         if (fault := find_fault(error)) is not None:

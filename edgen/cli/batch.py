@@ -12,7 +12,7 @@ from typer import Argument
 from edgen.cli.options import CommandGroup, JsonOption, RunArgument
 from edgen.cli.output import note, print_value
 from edgen.core.options import TrustHosts
-from edgen.core.text import format_span
+from edgen.core.text import format_compact_duration
 
 if TYPE_CHECKING:
     from edgen.api.batches import BatchFacts, Cancelled, ReadResults
@@ -47,7 +47,7 @@ def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
         # The state is followed by the provider's one word for how a batch ended.
         word = batch.message if batch.state == "read" and " " not in (batch.message or " ") else None
         state = f"{batch.state} ({word})" if word else batch.state
-        yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {format_span(batch.age_s):<8} {place}"
+        yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {format_compact_duration(batch.age_s):<8} {place}"
         if batch.message and not word:
             yield f"{'':<18}{batch.message}"
 

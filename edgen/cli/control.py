@@ -21,7 +21,7 @@ import msgspec
 from edgen.cli.output import CommandEnd, call_at_end, list_ending_signals, note
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.system import handle_signals
-from edgen.core.text import escape_hidden, format_span
+from edgen.core.text import escape_for_terminal, format_compact_duration
 from edgen.execution.progress import Event, Snapshot, StatusEvent, describe_progress
 from edgen.runtime.control import Control, Trust
 from edgen.runtime.deadline import Deadline
@@ -163,7 +163,7 @@ def _ask(question: str) -> bool:
     it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        sys.stderr.write(f"{escape_hidden(question)} [y/N] ")
+        sys.stderr.write(f"{escape_for_terminal(question)} [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     finally:
@@ -264,7 +264,7 @@ class Display:
         if self._stage:
             return self._stage
         return (
-            f"{format_span(snapshot.counts.pending / speed)} left"
+            f"{format_compact_duration(snapshot.counts.pending / speed)} left"
             if speed > 0 and snapshot.counts.pending
             else ""
         )
@@ -277,7 +277,7 @@ class _Bar(Display):
     def begin(self, snapshot: Snapshot) -> None:
         if self._unfinished == 1:
             self._open()
-        name = escape_hidden(snapshot.title.name)
+        name = escape_for_terminal(snapshot.title.name)
         self._tasks[snapshot.title.arm] = self._progress.add_task(name, total=None, left="")
         self.show()
 
@@ -316,10 +316,10 @@ class _Bar(Display):
 
     def print(self, text: str) -> None:
         if self._parts:
-            self._live.console.print(escape_hidden(text), markup=False, highlight=False)
+            self._live.console.print(escape_for_terminal(text), markup=False, highlight=False)
         else:
             note(text)
 
     def show_stage(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{escape_hidden(text)}")
+        sys.stderr.write(f"\r\x1b[K{escape_for_terminal(text)}")
         sys.stderr.flush()

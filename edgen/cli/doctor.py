@@ -8,7 +8,7 @@ import msgspec
 from typer import Exit
 
 from edgen.cli import options as o
-from edgen.cli.output import fold_behind, note, print_value
+from edgen.cli.output import note, print_value, wrap_to_terminal
 from edgen.core.options import AllowOutside, Overrides, TrustHosts, option
 
 
@@ -45,10 +45,10 @@ def command(
         overrides=options.overrides,
         allow_outside=options.allow_outside,
         call=options.call and not dry_run,
-        tell=lambda text: note(f"edgen: {text}"),
+        note=lambda text: note(f"edgen: {text}"),
     )
     lines = (
-        fold_behind(f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} ", check.detail)
+        wrap_to_terminal(f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} ", check.detail)
         for check in found.checks
     )
     print_value({"well": found.well, "checks": found.checks}, lines, json=json)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
-from edgen.cli.output import align_columns, count_noun, print_value
-from edgen.core.text import format_dollars, format_span
+from edgen.cli.output import align_columns, print_value
+from edgen.core.text import format_compact_duration, format_dollars, quantity
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
     from edgen.api.estimating import BackendPrice, EstimatedNeeds, EstimateInterval, ExistingWork, JobEstimate
-    from edgen.cost.estimate import BudgetReach
+    from edgen.cost.estimate import CapForecast
 
 
 def command(
@@ -51,7 +51,7 @@ _WIDE = 79  # columns of the longest line
 def _render(estimate: JobEstimate) -> Iterator[str]:
     batch, there = estimate.via == "batch", estimate.already
     how = "by the provider's batch service" if batch else "call by call"
-    conversations = count_noun(estimate.conversations, "conversation")
+    conversations = quantity(estimate.conversations, "conversation")
     yield f"{estimate.job}: {conversations}, {estimate.to_make:,} still to make, {how}"
     yield ""
     yield from _render_table(estimate)
@@ -74,7 +74,7 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
     for number, sentence in enumerate(estimate.basis.said):
         yield from label_text("" if number else "rests on", sentence)
     for cap in estimate.budget:
-        yield from label_text("budget", _describe_reach(cap, batch=batch))
+        yield from label_text("budget", _describe_forecast(cap, batch=batch))
 
 
 def label_text(label: str, text: str) -> list[str]:
@@ -99,7 +99,7 @@ def _render_table(estimate: JobEstimate) -> Iterator[str]:
         else [format_dollars(v).removeprefix("$") for v in _list_values(cost)]
     )
     if estimate.seconds is not None:
-        rows["time"] = [format_span(value) for value in _list_values(estimate.seconds)]
+        rows["time"] = [format_compact_duration(value) for value in _list_values(estimate.seconds)]
     return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
 
 
@@ -114,17 +114,17 @@ def _describe_already(there: ExistingWork) -> str:
             "a run of that name exists, made by another version of this job; how many of its answers can be "
             "reused is unknown"
         )
-    tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
+    tokens = quantity(there.tokens.prompt + there.tokens.completion, "token")
     cost = "" if there.cost_usd is None else f", {format_dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
-        f"{count_noun(count, 'conversation')} of these {'exists' if count == 1 else 'exist'}; the run has "
-        f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in total"
+        f"{quantity(count, 'conversation')} of these {'exists' if count == 1 else 'exist'}; the run has "
+        f"used {quantity(there.calls, 'call')}, {tokens}{cost} in total"
     )
     if out.calls:
-        most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
+        most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else quantity(out.tokens, "token")
         said += (
-            f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
+            f"; {quantity(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
             f"{most} at most, and counted only under `at most`"
         )
     return said
@@ -153,11 +153,11 @@ def _describe_uses(needs: EstimatedNeeds) -> str:
     if cost is not None:
         low, expected, high = (format_dollars(value).removeprefix("$") for value in _list_values(cost)[:3])
         money = f", ${expected} ({low} to {high})"
-    return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
+    return f"{quantity(int(needs.calls.expected), 'call')}, {quantity(tokens, 'token')}{money}"
 
 
-def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
-    """Describe the reach of a cap, in a sentence or two."""
+def _describe_forecast(cap: CapForecast, *, batch: bool) -> str:
+    """Describe what a cap pays for, in a sentence or two."""
     money = cap.key == "max_cost" or cap.key.startswith("budget per_")
     of, spent = (
         format_dollars(value).removeprefix("$") if money else f"{value:,.0f}"
@@ -169,12 +169,12 @@ def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     if cap.enough_at_most:
         return f"limits.{cap.key} {of}{used} covers the maximum of everything, if no call is lost"
     if cap.enough:
-        reach = "covers everything, even at the high end"
+        part = "covers everything, even at the high end"
     elif cap.share >= 1:
-        reach = "covers the expected total, but not the high end"
+        part = "covers the expected total, but not the high end"
     else:
-        reach = f"covers about {cap.share:.0%} of the conversations"
+        part = f"covers about {cap.share:.0%} of the conversations"
     rounds = (
         "; the maximum of each request is reserved while its batch is open, so several rounds may be needed"
     )
-    return f"limits.{cap.key} {of}{used} {reach}{rounds if batch else ''}"
+    return f"limits.{cap.key} {of}{used} {part}{rounds if batch else ''}"

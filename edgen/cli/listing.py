@@ -19,7 +19,7 @@ from edgen.cli.known_names import (
     list_plugins,
 )
 from edgen.cli.options import JsonOption
-from edgen.cli.output import print_value, wrap_behind
+from edgen.cli.output import print_value, wrap_after_label
 from edgen.core import registry
 from edgen.core.errors import UsageError
 
@@ -62,7 +62,9 @@ def command(
         raise UsageError(f"list {kind}: PATH goes with `edgen list prompts` only; leave {paths[0]} out.")
     if kind is None:
         names = _list_names()
-        lines = (line for one, own in names.items() for line in wrap_behind(f"{one:11} ", ", ".join(own)))
+        lines = (
+            line for one, own in names.items() for line in wrap_after_label(f"{one:11} ", ", ".join(own))
+        )
         print_value(names, lines, json=json)
     elif kind == "prompts":
         _print_templates(paths or [], json=json)
@@ -92,7 +94,7 @@ def _find(kind: Any) -> list[KnownName]:
 def _render(entries: Sequence[KnownName]) -> Iterator[str]:
     width = max((len(one.name) for one in entries), default=0)
     for one in entries:
-        yield from wrap_behind(f"{one.name:{width}}  ", one.summary or one.origin)
+        yield from wrap_after_label(f"{one.name:{width}}  ", one.summary or one.origin)
 
 
 def _print_templates(paths: Sequence[Path], *, json: bool) -> None:
@@ -114,7 +116,7 @@ def _render_templates(entries: Sequence[TemplateInfo], expected: Mapping[str, st
     yield "What a template may expect"
     width = max(13, *map(len, expected))
     for name, sentence in expected.items():
-        yield from wrap_behind(f"{name:{width}} ", sentence)
+        yield from wrap_after_label(f"{name:{width}} ", sentence)
 
 
 def _render_template(entry: TemplateInfo) -> Iterator[str]:
@@ -124,7 +126,7 @@ def _render_template(entry: TemplateInfo) -> Iterator[str]:
         facts.append(entry.sha256[:12])
     yield f"  {entry.name}" + ("" if entry.error else f"  ({', '.join(facts)})")
     if entry.error:
-        yield from wrap_behind("    ERROR    ", entry.error)
+        yield from wrap_after_label("    ERROR    ", entry.error)
         return
     licence = entry.licence or ("not stated" if entry.source else None)
     known = {
@@ -138,7 +140,7 @@ def _render_template(entry: TemplateInfo) -> Iterator[str]:
     }
     for label, text in known.items():
         if text:
-            yield from wrap_behind(f"    {label:8} ", text)
+            yield from wrap_after_label(f"    {label:8} ", text)
 
 
 def _print_askers(*, json: bool) -> None:
@@ -155,7 +157,7 @@ def _render_askers(entries: Sequence[AskerEntry]) -> Iterator[str]:
     option = max((len(one.option) for one in entries), default=0)
     for one in entries:
         said = " ".join(filter(None, (one.summary, "" if one.own else f"({one.origin})")))
-        yield from wrap_behind(f"{one.name:{name}}  {one.option:{option}}  ", said)
+        yield from wrap_after_label(f"{one.name:{name}}  {one.option:{option}}  ", said)
 
 
 def _print_plugins(*, json: bool) -> None:
@@ -211,4 +213,4 @@ def _render_plugins(
         if problem:
             yield f"  {'':{width}}  ERROR: {problem}"
         if plugin in notes:
-            yield from wrap_behind(f"  {'':{width}}  note: ", notes[plugin])
+            yield from wrap_after_label(f"  {'':{width}}  note: ", notes[plugin])

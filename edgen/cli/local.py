@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.cli.options import JsonOption
-from edgen.cli.output import print_value, wrap_behind
+from edgen.cli.output import print_value, wrap_after_label
 from edgen.core.errors import InputError
 from edgen.core.extras import find_current_installation, find_pip_command, install_command, shorten_path
 
@@ -49,7 +49,7 @@ def _render_model(model: LocalModel) -> Iterator[str]:
     context = f", context {model.context:,} tokens" if model.context else ""
     yield f"  file      {model.path} ({model.size / 1e6:,.0f} MB{context})"
     if model.problem:
-        yield from wrap_behind("  PROBLEM   ", model.problem)
+        yield from wrap_after_label("  PROBLEM   ", model.problem)
 
 
 class LocalModel(msgspec.Struct, frozen=True):

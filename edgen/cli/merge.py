@@ -12,10 +12,11 @@ from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.output import join_first, print_value
+from edgen.cli.output import print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.options import declare_output
+from edgen.core.text import join_first
 
 if TYPE_CHECKING:
     from edgen.merging.merge import MergeResult

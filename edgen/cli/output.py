@@ -1,8 +1,8 @@
 """Output and exit of commands: results on stdout, notes on stderr, failures as exit codes.
 
 It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
-lines for people, characters that a terminal would interpret or hide are written out (`escape_hidden`); in
-JSON they are escaped, so that a reader of the JSON gets every character unchanged.
+lines for people, characters that a terminal would interpret or hide are written out (`escape_for_terminal`);
+in JSON they are escaped, so that a reader of the JSON gets every character unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
-from edgen.core.text import columns, escape_hidden, escape_hidden_json, format_dollars, replace_surrogates
+from edgen.core.text import (
+    columns,
+    escape_for_terminal,
+    escape_json_for_terminal,
+    format_dollars,
+    replace_surrogates,
+)
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
@@ -37,7 +43,7 @@ def render_json(value: Any) -> str:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
-    return escape_hidden_json(encoded.decode())
+    return escape_json_for_terminal(encoded.decode())
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
@@ -67,7 +73,7 @@ class SafeText(str):
 
 def print_line(text: str = "") -> None:
     """Print one line of a result, on stdout."""
-    print_raw((text if isinstance(text, SafeText) else escape_hidden(text)) + "\n")
+    print_raw((text if isinstance(text, SafeText) else escape_for_terminal(text)) + "\n")
 
 
 @contextlib.contextmanager
@@ -103,16 +109,16 @@ def print_raw(text: str) -> None:
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(escape_hidden(text), _find_terminal_width(sys.stderr)) + "\n")
+        sys.stderr.write(_fold(escape_for_terminal(text), _find_terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
 
 
-def fold_behind(label: str, text: str) -> str:
+def wrap_to_terminal(label: str, text: str) -> str:
     """Return a label followed by a text. On a narrower terminal, the text is wrapped and its lines start in
     one column."""
     width = _find_terminal_width(sys.stdout)
     line = label + text
-    return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
+    return "\n".join(wrap_after_label(label, text, width)) if 0 < width < columns(line) else line
 
 
 def _find_terminal_width(stream: TextIO) -> int:
@@ -146,16 +152,6 @@ def format_cost(usd: float | None, *, calls: int = 1) -> str:
     return format_dollars(usd)
 
 
-def count_noun(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def join_first(names: Sequence[str], most: int, what: str = "") -> str:
-    """Return the first names, and the number of the others."""
-    more = f" and {len(names) - most} more{what}" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
     """Yield the lines of a table: the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -167,7 +163,7 @@ def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[s
         )
 
 
-def wrap_behind(label: str, text: str, width: int = 80) -> list[str]:
+def wrap_after_label(label: str, text: str, width: int = 80) -> list[str]:
     """Return the lines of a label followed by a text, within `width` columns."""
     indent = " " * len(label)
     return textwrap.wrap(text, width, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)
@@ -194,9 +190,9 @@ _endings: list[Ending] = []
 _came: list[int] = []  # signals that end the command, besides Ctrl-C
 
 
-def call_at_end(tell: Ending) -> None:
-    """Have `tell` called once, at the end of the command that runs now. It must not raise."""
-    _endings.append(tell)
+def call_at_end(callback: Ending) -> None:
+    """Have `callback` called once, at the end of the command that runs now. It must not raise."""
+    _endings.append(callback)
 
 
 class Interruption(BaseException):
@@ -320,7 +316,7 @@ def _report_end(end: CommandEnd) -> None:
         return
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_hidden(end.trace))
+            sys.stderr.write(escape_for_terminal(end.trace))
     if end.text is not None and end.text not in registry.warned:
         note(f"edgen: {end.text}")
 

@@ -13,7 +13,7 @@ from edgen.core.options import AllowOutside, Overrides, declare_output, option
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game, GameRun
-    from edgen.cli.play_papers import PlayerForms
+    from edgen.cli.player_forms import PlayerForms
     from edgen.cli.playing import Screen
     from edgen.store.people.mailbox import Mailbox
 
@@ -49,7 +49,7 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
     Example: edgen play jobs/incident_response.yaml --role operator --games 1
     """
     from edgen.api.playing import open_game
-    from edgen.cli.play_papers import PlayerForms
+    from edgen.cli.player_forms import PlayerForms
     from edgen.cli.playing import PlayerLeft, Screen
     from edgen.core.errors import StoppedError
 
@@ -67,7 +67,7 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
             screen.note(f"The conversation waits in {game.folder}; the same command continues it.")
             raise StoppedError("You left the conversation.") from None
         played += 1
-        if options.games is None and not screen.confirms("Another conversation?"):
+        if options.games is None and not screen.ask_yes_no("Another conversation?"):
             break
 
 

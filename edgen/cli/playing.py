@@ -19,7 +19,7 @@ from rich.text import Text
 from edgen.core.errors import UsageError
 from edgen.core.people.requests import Field, PersonRequest, View, list_fields, write_answer
 from edgen.core.system import edit_lines
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 
 _WIDEST = 88  # columns of a conversation
 _BUBBLE = 64  # columns of a turn
@@ -56,7 +56,7 @@ class Screen:
         """The number of shown turns."""
         return self._shown
 
-    def confirms(self, question: str) -> bool:
+    def ask_yes_no(self, question: str) -> bool:
         """Return whether the person says yes."""
         with contextlib.suppress(PlayerLeft):
             return self._read(f"{question} [Y/n] ").lower() in (
@@ -92,7 +92,7 @@ class Screen:
         self._text = view.text
 
     def _show_brief(self, view: View) -> None:
-        title = f"You are the {escape_hidden(view.role)}" if view.role else "Your turn"
+        title = f"You are the {escape_for_terminal(view.role)}" if view.role else "Your turn"
         parts: list[Any] = [_make_pair_table(view.facts)] if view.facts else []
         said = "Say what you would say. The others do not see this card."
         if view.closing:
@@ -114,7 +114,7 @@ class Screen:
 
     def show_turn(self, speaker: str, text: str, *, own: bool) -> None:
         """Show a turn: the person's own at the right, others' at the left."""
-        name = escape_hidden(speaker) or "They"
+        name = escape_for_terminal(speaker) or "They"
         colour = _OWN if own else self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
         width = min(_BUBBLE, self._console.width - 6)
         panel = Panel(
@@ -127,7 +127,7 @@ class Screen:
         )
         self._console.print(Align.right(panel) if own else panel)
 
-    def agrees(self, text: str) -> bool:
+    def ask_agreement(self, text: str) -> bool:
         """Show a text to agree to, and return whether the person does."""
         self._show_panel(Text(_join_lines(text.strip())), "Before you begin", _OWN)
         with contextlib.suppress(PlayerLeft):
@@ -136,13 +136,15 @@ class Screen:
 
     def note(self, text: str, style: str = "dim") -> None:
         """Show a sentence."""
-        self._console.print(Text(escape_hidden(text), style=style))
+        self._console.print(Text(escape_for_terminal(text), style=style))
 
     def show_secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
         """Show the facts that the other roles knew."""
         for name, facts in knew:
             if facts:
-                self._show_panel(_make_pair_table(facts), f"What the {escape_hidden(name)} knew", "magenta")
+                self._show_panel(
+                    _make_pair_table(facts), f"What the {escape_for_terminal(name)} knew", "magenta"
+                )
 
     # -- input
 
@@ -191,11 +193,11 @@ class Screen:
 
     def _ask(self, field: Field, named: bool, own: Field | None) -> str:
         if field.asks:
-            self._console.print(Text(escape_hidden(field.asks), style="bold"))
+            self._console.print(Text(escape_for_terminal(field.asks), style="bold"))
         for number, one in enumerate(field.choices if field.worded or len(field.choices) < _LONG else (), 1):
             hint = Text("  ← hint", style="yellow") if one.hint else Text()
             self._console.print(
-                Text(f"  {number:>2}  ", style="bold") + Text(escape_hidden(one.words)) + hint
+                Text(f"  {number:>2}  ", style="bold") + Text(escape_for_terminal(one.words)) + hint
             )
         ask = "you"
         if named and not (own and field.kind == "choice"):
@@ -287,9 +289,9 @@ def _is_same_value(value: str, typed: str) -> bool:
 def _make_pair_table(facts: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for label, value in facts:
-        table.add_row(Text(escape_hidden(label), style="dim"), Text(escape_hidden(value)))
+        table.add_row(Text(escape_for_terminal(label), style="dim"), Text(escape_for_terminal(value)))
     return table
 
 
 def _join_lines(text: str) -> str:
-    return "\n".join(escape_hidden(line) for line in text.split("\n"))
+    return "\n".join(escape_for_terminal(line) for line in text.split("\n"))

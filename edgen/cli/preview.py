@@ -16,7 +16,7 @@ from msgspec.json import encode
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
 from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations, option
-from edgen.core.text import describe_value, escape_hidden
+from edgen.core.text import describe_value, escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -100,9 +100,9 @@ def _render_difference(difference: PreviewDifference, width: int) -> Iterator[st
         yield from _render_one(one, difference, width)
 
 
-def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str]:
+def _render_scenario(scenario: dict[str, Any], suffix: str = "") -> Iterator[str]:
     """Yield a scenario's number and values."""
-    yield f"scenario {scenario['index']}{behind}"
+    yield f"scenario {scenario['index']}{suffix}"
     for key, value in scenario.items():
         if value is not None and key != "index":
             yield f"  {key}: {describe_value(value)}"
@@ -138,7 +138,7 @@ def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> 
     console = Console(file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False)
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), pad_edge=False)
     for name in names:
-        table.add_column(Text(escape_hidden(name)), ratio=1, overflow="fold")
+        table.add_column(Text(escape_for_terminal(name)), ratio=1, overflow="fold")
     for row in compare_rows(left, right):
         table.add_row(
             _render_pieces(row.left, "red", "[-", "-]", colour),
@@ -153,7 +153,7 @@ def _render_pieces(pieces: Pieces | None, style: str, opens: str, closes: str, c
 
     text = Text()
     for piece, changed in pieces or ():
-        shown = escape_hidden(piece)
+        shown = escape_for_terminal(piece)
         if changed and not colour:
             text.append(f"{opens}{shown}{closes}")
         else:

@@ -16,10 +16,10 @@ def read_scenarios(text: str) -> range:
     return range(int(found[1]), int(found[2]))
 
 
-def read_roles(given: Sequence[str]) -> dict[str, str]:
+def read_roles(assignments: Sequence[str]) -> dict[str, str]:
     """Return the roles by the data sets' words for them, from texts like ROLE=WORD. Raises UsageError."""
     found: dict[str, str] = {}
-    for one in given:
+    for one in assignments:
         role, equals, word = (part.strip() for part in one.partition("="))
         if not (role and equals and word):
             raise UsageError(f"--role {one}: expected ROLE=WORD, as in --role Tutor=Agent.")

@@ -15,7 +15,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.new_space import NewSpaceFile, SpaceName, print_new_space
 from edgen.cli.options import CommandGroup
-from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
+from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_after_label
 from edgen.core.options import Positive, Wording, Yes, declare_conversations, option
 from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
@@ -149,7 +149,7 @@ def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
     balanced design."""
     yield f"{'space':11} {facts['space']} ({facts['file']})"
     for key in ("description", "source"):
-        yield from wrap_behind(f"{key:11} ", facts[key] or "")
+        yield from wrap_after_label(f"{key:11} ", facts[key] or "")
     yield f"{'content':11} sha256 {facts['content_sha256'][:16]}…"
     if facts["knowledge"]:
         yield f"{'knowledge':11} {facts['knowledge']}"

@@ -18,23 +18,23 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import (
     align_columns,
-    count_noun,
     format_cost,
     note,
     print_json_line,
     print_line,
     print_value,
-    wrap_behind,
+    wrap_after_label,
 )
 from edgen.core.errors import UsageError
 from edgen.core.options import option
 from edgen.core.text import (
     describe_counts,
     describe_reasons,
-    escape_hidden,
+    escape_for_terminal,
+    format_compact_duration,
     format_dollars,
     format_short,
-    format_span,
+    quantity,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _show_changes(changes: Iterable[StatusReport], *, json: bool) -> None:
             lines = [*render_status(status)]
             if rate := speed.describe(status):
                 lines.append(f"speed      {rate}")
-            live.update(Text(escape_hidden("\n".join(lines)), overflow="fold"), refresh=True)
+            live.update(Text(escape_for_terminal("\n".join(lines)), overflow="fold"), refresh=True)
 
 
 def render_status(status: StatusReport) -> Iterator[str]:
@@ -162,7 +162,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
         )
     yield from _render_budget(status)
     if status.lost_replies:
-        gone = count_noun(status.lost_replies, "stored answer")
+        gone = quantity(status.lost_replies, "stored answer")
         yield f"lost       {gone} missing from the ledger: its log was cut or removed"
     yield from _render_batches([status, *status.begun_arms().values()])
     for name, arm in (status.arms or {}).items():
@@ -241,7 +241,7 @@ class _Speed:
         passed, made = now - self._first[0], ended - self._first[1]
         if made <= 0 or status.state != "running":
             return ""
-        return f"{made / passed:.1f}/s, {format_span(status.pending * passed / made)} left"
+        return f"{made / passed:.1f}/s, {format_compact_duration(status.pending * passed / made)} left"
 
 
 def _describe_cache_use(tokens: Tokens) -> str:
@@ -299,14 +299,14 @@ def _describe_run(run: RunFacts) -> Iterator[str]:
         yield run.problem
     if run.work is not None:
         speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
-        yield f"running    {run.work.process} for {format_span(run.work.seconds)}{speed}"
+        yield f"running    {run.work.process} for {format_compact_duration(run.work.seconds)}{speed}"
     if run.status is not None and (why := run.status.stopped):
-        yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
+        yield from wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
 
 
 def _list_cells(run: RunFacts) -> tuple[str, ...]:
     old = run.age_seconds >= 2 * 86_400
-    age = f"{run.age_seconds // 86_400:.0f}d" if old else format_span(run.age_seconds)
+    age = f"{run.age_seconds // 86_400:.0f}d" if old else format_compact_duration(run.age_seconds)
     size = f"{format_short(run.bytes)}B"
     if (status := run.status) is None:
         return run.name, "unreadable", "-", "-", "-", "-", age, size

@@ -12,7 +12,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
 from edgen.core.space_layouts import find_layout
-from edgen.core.text import describe_value, escape_hidden
+from edgen.core.text import describe_value, escape_for_terminal
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 from edgen.preferences.pair_lines import Rollouts, describe_pairs
 
@@ -76,10 +76,10 @@ def render_conversations(
 def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool) -> Iterator[str]:
     """Yield one conversation. `above`: its scenario is already printed."""
     what = [one.id, one.status, *(["simulated"] if one.simulated else [])]
-    yield from wrap_text(escape_hidden(" · ".join(what)), width)
+    yield from wrap_text(escape_for_terminal(" · ".join(what)), width)
     if one.reason is not None:
         detail = f": {one.detail}" if one.detail else ""
-        yield from wrap_text(escape_hidden(f"{one.reason}{detail}"), width, first="  ", rest="  ")
+        yield from wrap_text(escape_for_terminal(f"{one.reason}{detail}"), width, first="  ", rest="  ")
     yield ""
     if not above:
         yield from _render_scenario(one, width)
@@ -87,15 +87,17 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
     for place, turn in enumerate(one.turns):
         # further lines of a turn are indented, so that no text looks like the next turn
         yield from wrap_text(
-            escape_hidden(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE
+            escape_for_terminal(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE
         )
         for line in _describe_labels(one, place):
-            yield from wrap_text(escape_hidden(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1))
+            yield from wrap_text(
+                escape_for_terminal(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1)
+            )
     if one.turns:
         yield ""
         for line in _describe_labels(one, None):
-            yield from wrap_text(escape_hidden(line), width, first="[", rest=" ")
-        yield from wrap_text(escape_hidden(" · ".join(_describe_facts(one))), width)
+            yield from wrap_text(escape_for_terminal(line), width, first="[", rest=" ")
+        yield from wrap_text(escape_for_terminal(" · ".join(_describe_facts(one))), width)
     shown = one.replies if raw else one.replies[-1:] if one.status in ("rejected", "failed") else ()
     for reply in shown:
         yield ""
@@ -114,7 +116,7 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     for name in (*(name for name in first if name in row), *(name for name in row if name not in first)):
         label = labels.get(name, name.replace("_", " "))
         yield from wrap_text(
-            escape_hidden(describe_value(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
+            escape_for_terminal(describe_value(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
         )
 
 
@@ -148,11 +150,11 @@ def _render_reply(answer: StoredReply, width: int) -> Iterator[str]:
     reply = answer.reply
     made = f"{reply.model or 'unknown model'}, {reply.finish_reason}"
     yield from wrap_text(
-        escape_hidden(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width
+        escape_for_terminal(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width
     )
     for text in (reply.refusal, reply.text):
         if text:
-            yield from wrap_text(escape_hidden(text), width, first="  │ ", rest="  │ ")
+            yield from wrap_text(escape_for_terminal(text), width, first="  │ ", rest="  │ ")
 
 
 def _render_pairs(pairs: Sequence[Pair], rollouts: Rollouts, width: int) -> Iterator[str]:

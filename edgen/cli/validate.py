@@ -13,9 +13,10 @@ from typer import Argument, Exit
 
 from edgen.cli import complete
 from edgen.cli.options import JsonOption
-from edgen.cli.output import count_noun, note, print_json, print_json_line, print_value
+from edgen.cli.output import note, print_json, print_json_line, print_value
 from edgen.core.errors import UsageError
 from edgen.core.options import RoleWords, option
+from edgen.core.text import quantity
 
 if TYPE_CHECKING:
     from edgen.api.validating import Validation
@@ -116,7 +117,7 @@ def _render(found: Validation) -> Iterator[str]:
     if fixed := found.fixed:
         yield ""
         yield (
-            f"fixed: {count_noun(fixed.records, 'record')} written to {fixed.out} ({fixed.changed} changed); "
+            f"fixed: {quantity(fixed.records, 'record')} written to {fixed.out} ({fixed.changed} changed); "
             f"{fixed.left_out} left out; {fixed.changes} lists every change"
         )
     if found.repairs:
@@ -147,5 +148,5 @@ def _describe_counts(records: int, valid: int, files: Sequence[FileReport]) -> s
     for file in files:
         for kind, count in file.counts.items():
             severities[KINDS[kind][0]] += count
-    errors, warnings = (count_noun(severities[name], name) for name in ("error", "warning"))
-    return f"{count_noun(records, 'record')}, {valid} valid, {errors}, {warnings}"
+    errors, warnings = (quantity(severities[name], name) for name in ("error", "warning"))
+    return f"{quantity(records, 'record')}, {valid} valid, {errors}, {warnings}"

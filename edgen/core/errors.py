@@ -112,8 +112,8 @@ class DataError(FileError):
     what = "data"
 
 
-def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) -> None:
-    """Raise DataError if there are problems, (line number, message) pairs, in a file of lines. `what` names
+def refuse_lines(source: str, kind: str, problems: Sequence[tuple[int, str]]) -> None:
+    """Raise DataError if there are problems, (line number, message) pairs, in a file of lines. `kind` names
     the kind of file."""
     if not problems:
         return
@@ -121,7 +121,7 @@ def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) ->
     if more := len(problems) - len(told):
         told.append(Problem("further lines", f"{more:,} more problems"))
     many = "s" if len(problems) > 1 else ""
-    raise DataError(source, f"{len(problems):,} problem{many} in this {what}:", told)
+    raise DataError(source, f"{len(problems):,} problem{many} in this {kind}:", told)
 
 
 class RunError(InputError):

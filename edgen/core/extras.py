@@ -86,12 +86,12 @@ def _fold_name(distribution: str) -> str:
     return distribution.replace("-", "_").replace(".", "_").lower()
 
 
-def require_extra(extra: str, what: str, *modules: str) -> None:
+def require_extra(extra: str, feature: str, *modules: str) -> None:
     """Raise UsageError if a module of an extra is missing or of an unsupported version. The message says that
-    `what`, a plural, needs it. `modules`: modules of an extra that the engine itself does not use."""
+    `feature`, a plural, needs it. `modules`: modules of an extra that the engine itself does not use."""
     if missing := find_missing_modules(extra, *modules):
         raise UsageError(
-            f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
+            f"{feature} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
             f"with: {install_command(extra)}"
         )
     require_versions(extra)
@@ -141,10 +141,10 @@ def install_command(extra: str, installation: Installation | None = None) -> str
     return f"{install} -e {shlex.quote(f'{place}[{extra}]')}"
 
 
-def find_pip_command(it: Installation) -> str:
+def find_pip_command(installation: Installation) -> str:
     """Return the beginning of a command that installs packages for the running Python."""
-    python = shlex.quote(shorten_path(Path(it.python)))
-    return f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
+    python = shlex.quote(shorten_path(Path(installation.python)))
+    return f"{python} -m pip install" if installation.has_pip else f"uv pip install --python {python}"
 
 
 def _is_checkout(root: Path) -> bool:

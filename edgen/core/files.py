@@ -86,7 +86,7 @@ def _remove_dead(place: Path) -> None:
             if stat.S_ISDIR(found.st_mode):
                 number = system.open_folder(place)
             else:
-                number = system.open_as_it_is(place, os.O_RDWR)
+                number = system.open_no_follow(place, os.O_RDWR)
             try:
                 system.try_lock(number)
                 shutil.rmtree(place) if stat.S_ISDIR(found.st_mode) else place.unlink()
@@ -133,7 +133,7 @@ class Part:
         """Create the file under its own name, and lock it unless it is `alone`."""
         while True:
             self._part = choose_temporary_name(self.path)
-            number = system.open_as_it_is(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            number = system.open_no_follow(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
                 self._held = None if alone else _hold(number)
             except FileNotFoundError:
@@ -173,7 +173,7 @@ class Part:
     def publish_without_links(self) -> None:
         """Do what `publish_new` does, on a disk without hard links: create the name, then rename the file to
         it."""
-        os.close(system.open_as_it_is(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.close(system.open_no_follow(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             self._part.replace(self.path)
         except BaseException:
@@ -332,7 +332,7 @@ def open_regular(path: Path) -> BufferedReader:
 def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
     """Open a regular file in place. `alone`: refuse a file with several hard links."""
     with name_file_in_errors(path):
-        file = open(system.open_as_it_is(path, flags), mode)  # noqa: PTH123, SIM115 - by number
+        file = open(system.open_no_follow(path, flags), mode)  # noqa: PTH123, SIM115 - by number
         try:
             found = os.fstat(file.fileno())
             _require_regular(found)

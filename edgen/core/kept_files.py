@@ -370,7 +370,7 @@ def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
             raise RunError(f"{entry.path}: this is {what}. Nothing was read or changed. {hint}")
 
 
-def sweep(folder: Path, names: Collection[str]) -> None:
+def remove_temporary_files(folder: Path, names: Collection[str]) -> None:
     """Remove the temporary files of killed processes for these names in a folder, and in the folders of these
     names. The caller holds a lock that keeps others from writing there."""
     for entry in _walk(folder, names):

@@ -60,12 +60,13 @@ _KNOWN: dict[str, PromptPicture] = {}  # pictures that this process has read, by
 
 
 def read_picture(data: bytes) -> PromptPicture:
-    """Return the picture in the bytes of a file, and remember it. Raises ValueError as `look_at` does."""
-    made = look_at(data)
+    """Return the picture in the bytes of a file, and remember it. Raises ValueError as `parse_picture`
+    does."""
+    made = parse_picture(data)
     return _KNOWN.setdefault(made.digest, made)
 
 
-def look_at(data: bytes) -> PromptPicture:
+def parse_picture(data: bytes) -> PromptPicture:
     """Return the picture in the bytes of a file. Raises ValueError, with a clause, for anything but a picture
     that services take."""
     if len(data) > MOST_BYTES:

@@ -133,10 +133,10 @@ def add(kind: Kind, name: str, added: Any) -> None:
 
 
 @contextlib.contextmanager
-def lend(kind: Kind, name: str, given: Any) -> Iterator[None]:
+def register_temporarily(kind: Kind, name: str, added: Any) -> Iterator[None]:
     """Register an object of a kind for this process until the body ends."""
     before = _added.get((kind, name))
-    _added[kind, name] = given
+    _added[kind, name] = added
     try:
         yield
     finally:

@@ -51,7 +51,7 @@ ALARM: int | None = getattr(signal, "SIGALRM", None)  # the signal of a timer, w
 # --- files --------------------------------------------------------------------------------------
 
 
-def open_as_it_is(path: Path, flags: int) -> int:
+def open_no_follow(path: Path, flags: int) -> int:
     """Open a file in place and return its number. Raises OSError (ELOOP) for a link."""
     if _OPENS_LINKS and path.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

@@ -1,8 +1,8 @@
 """Values in words: numbers with units, spans of time, lists of words, and model text made visible.
 
-`escape_hidden` writes out characters that could change a terminal; `describe_counts` and its like put counts
-on one line. `compile_later` makes regular expressions that are compiled at first use: edgen has hundreds, and
-a command needs few of them.
+`escape_for_terminal` writes out characters that could change a terminal; `describe_counts` and its like put
+counts on one line. `compile_later` makes regular expressions that are compiled at first use: edgen has
+hundreds, and a command needs few of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 NONE = "–"
@@ -136,6 +136,21 @@ def format_signed(value: float | None, digits: int | None = None) -> str:
     return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
 
 
+INTERVAL = " ({} to {})"  # an interval after its value, on pages and in sentences
+BRACKETS = " [{}, {}]"  # an interval after its value, in the terminal
+
+
+def format_interval(
+    low: float | None, high: float | None, form: Callable[[float], str], pattern: str = INTERVAL
+) -> str:
+    """Format an interval to stand after its value, as in ` (0.31 to 0.53)`, or ` [0.31, 0.53]` with
+    `BRACKETS`.
+
+    Empty if an end is unknown. `form` formats each end.
+    """
+    return "" if low is None or high is None else pattern.format(form(low), form(high))
+
+
 def format_dollars(value: float | None) -> str:
     """Format `$1.27`; three significant digits below ten cents."""
     if value is None:
@@ -145,7 +160,7 @@ def format_dollars(value: float | None) -> str:
     return f"{sign if size >= 1e-12 else ''}${size:,.{digits}f}"
 
 
-def format_seconds(value: float | None) -> str:
+def format_duration(value: float | None) -> str:
     """Format `12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
     if value is None:
         return NONE
@@ -178,7 +193,7 @@ def seconds(text: str) -> float:
     return total
 
 
-def format_span(duration: float) -> str:
+def format_compact_duration(duration: float) -> str:
     """Format whole seconds, such as `45s`, `3m20s` or `6h05m`."""
     whole = round(duration)
     if whole >= 3600:
@@ -208,6 +223,13 @@ def join_list(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def join_first(names: Sequence[str], most: int, what: str = "") -> str:
+    """Join the first `most` names, and the number of the others, as in `a, b and 5 more gaps`. `what`: the
+    word for the others, with a blank before it."""
+    more = f" and {len(names) - most} more{what}" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def _fix_minus(text: str) -> str:
     """Use a minus sign as wide as a plus, and none before zero."""
     if text.startswith("-") and not text.strip("-0.,"):
@@ -234,7 +256,7 @@ def replace_surrogates(value: Any) -> Any:
     return value
 
 
-def escape_hidden(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """Return `text` with control and hidden characters written out: `\\x1b`, `\\u202e`.
 
     These are control characters (escape sequences, C1), marks and overrides of direction, zero-width
@@ -244,8 +266,9 @@ def escape_hidden(text: str) -> str:
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), escape_character), text)
 
 
-def escape_hidden_json(text: str) -> str:
-    """Return JSON text of the same value, with escapes for the characters that `escape_hidden` writes out."""
+def escape_json_for_terminal(text: str) -> str:
+    """Return JSON text of the same value, with escapes for the characters that `escape_for_terminal` writes
+    out."""
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _escape_units), text)
 
 

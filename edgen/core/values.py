@@ -217,7 +217,7 @@ class Request(msgspec.Struct, frozen=True):
     is required, or there is none."""
     logprobs: int | None = None
     """How many likely tokens the service returns at each place; None without log probabilities."""
-    alike: tuple[Request, ...] = ()
+    same_prompt: tuple[Request, ...] = ()
     """Further calls that differ only in address and seed."""
     choices: int = 1
     """Number of answers of one call."""

@@ -20,7 +20,7 @@ from edgen.core.registry import find_plugin, part_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import TokenCounter, make_counter, make_picture_counter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, find_asked_backends
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.gates import resolve_layers
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import require_expected
@@ -54,9 +54,9 @@ class Prompts(NamedTuple):
     rendered: int  # scenarios that were rendered and counted
 
 
-def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
+def count_prompts(plan: Plan, units: range, allowed: AllowedFiles) -> Prompts:
     """Render a seeded sample of at most RENDERED scenarios in `units`, and count the prompts' tokens.
-    `reach`: the files that the job may name. Raises InputError for an unusable tokenizer, and
+    `allowed`: the files that the job may name. Raises InputError for an unusable tokenizer, and
     TemplateError."""
     job = plan.job
     counters: dict[str, TokenCounter] = {}
@@ -65,7 +65,7 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     for role, backend in find_asked_backends(job).items():
         named = getattr(backend, "tokenizer", None)
         key = f"backends.{find_backend_name(job, role)}.tokenizer"
-        path = None if named is None else reach.find_file("tokenizer", named, key)
+        path = None if named is None else allowed.find_file("tokenizer", named, key)
         counters[role], hint = make_counter(backend, path)
         if hint is not None and hint not in hints:
             hints.append(hint)

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.config import BackendConfig, Job
 from edgen.core.errors import EdgenError
-from edgen.core.text import format_span
+from edgen.core.text import format_compact_duration
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import CallUse, UsageRange, find_asked_backends
 from edgen.protocols.base import find_rounds
@@ -126,7 +126,7 @@ def _scale(timed: CallTime, used: CallUse, waited: float) -> float:
 def _describe_timed(timed: Sequence[CallTime]) -> str:
     slowest = max(timed, key=lambda one: one.seconds)
     ago = max(0.0, time.time() - min(one.at for one in timed))
-    when = "just now" if ago < 60 else f"{format_span(ago)} ago"
+    when = "just now" if ago < 60 else f"{format_compact_duration(ago)} ago"
     return f"a call of {slowest.completion:,} tokens took {slowest.seconds:.2g} s with `edgen doctor` {when}"
 
 

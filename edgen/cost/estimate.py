@@ -19,6 +19,7 @@ import msgspec
 
 from edgen.config import Job, Price, find_backend_name, list_asked_roles, load_job
 from edgen.core.errors import UsageError
+from edgen.core.text import quantity
 from edgen.cost.assumptions import (
     Prompts,
     assume,
@@ -30,8 +31,8 @@ from edgen.cost.assumptions import (
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
-from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, find_asked_backends, predict
-from edgen.planning.allowed_files import Reach
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, Via, add_up, find_asked_backends, predict
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 from edgen.store.budget_book import PICO, BudgetBook
@@ -84,10 +85,10 @@ class PlanEstimate(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
+    plan: Plan, allowed: AllowedFiles, folder: Path, run: RunFolder, *, via: Via, part: range | None,
     passing: float | None = None,
 ) -> PlanEstimate:  # fmt: skip
-    """Estimate one plan. `reach`: the files that its job may name. `folder`: the folder of earlier runs.
+    """Estimate one plan. `allowed`: the files that its job may name. `folder`: the folder of earlier runs.
     `run`: the plan's own run. `part`: the scenarios to make, None for all. `passing`: the share that passes
     the job's gates; None for the share in earlier runs.
 
@@ -97,7 +98,7 @@ def estimate(
     job = plan.job
     units = _select_units(job, part)
     rates = RolePrices(job, via)
-    prompts = count_prompts(plan, units, reach)
+    prompts = count_prompts(plan, units, allowed)
     already = _count_already(plan, run, units, rates)
     found, damaged = find_earlier_runs(plan, folder, rates)
     runs = tuple(found)
@@ -215,7 +216,7 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
             backend for backend in find_asked_backends(job).values() if backend.price and backend.price.cached
         ]
         said = [
-            f"prompts: those of {_describe_scenarios(prompts.rendered)} rendered and counted ({how})",
+            f"prompts: those of {quantity(prompts.rendered, 'scenario')} rendered and counted ({how})",
             (
                 "answers: assumed, because no earlier run used this template and type of model; so the "
                 "interval is wide"
@@ -233,7 +234,7 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
     names = ", ".join(str(run.path) for run in runs[:3]) + (
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
-    said = [f"prompts and answers: as {_describe_scenarios(count)} of this template used in {names}"]
+    said = [f"prompts and answers: as {quantity(count, 'scenario')} of this template used in {names}"]
     said.append(
         "the interval contains the total for new scenarios with 95% probability, if they are like the "
         "earlier ones"
@@ -251,10 +252,6 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
             f"scenarios came from another space in those runs: assumed within a factor of {OTHERWISE:g}"
         )
     return tuple(said)
-
-
-def _describe_scenarios(count: int) -> str:
-    return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
 def _describe_most(job: Job) -> str:
@@ -312,8 +309,8 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
             yield priced if usd is None else priced._replace(usd=usd)
 
 
-class BudgetReach(msgspec.Struct, frozen=True):
-    """The reach of a cap: the conversations that can be made within it."""
+class CapForecast(msgspec.Struct, frozen=True):
+    """The conversations that can be made within a cap."""
 
     key: str  # name of the cap in the job or the budget file
     cap: float  # in US dollars or tokens
@@ -326,9 +323,9 @@ class BudgetReach(msgspec.Struct, frozen=True):
 
 
 def list_budgets(
-    job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way
-) -> list[BudgetReach]:
-    """Return the reach of each cap of a job, for all its arms together."""
+    job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Via
+) -> list[CapForecast]:
+    """Return the forecast for each cap of a job, for all its arms together."""
     each = list(estimates.values())
     if not each:
         return []
@@ -340,7 +337,7 @@ def list_budgets(
     most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
     spent = [
         sum_charges_at(
-            path, lambda prompt, completion: max(rate.find_dearest(prompt, completion) for rate in rates)
+            path, lambda prompt, completion: max(rate.find_highest_cost(prompt, completion) for rate in rates)
         )
         for path in whole.ledgers()
     ]
@@ -360,14 +357,14 @@ def list_budgets(
         # `uses` includes outstanding requests, so do not count them twice.
         left = max(cap - used + aside, 0.0)
         expected = of(uses[0])
-        reach = min(left / expected, 1.0) if expected else 1.0
+        share = min(left / expected, 1.0) if expected else 1.0
         found.append(
-            BudgetReach(
+            CapForecast(
                 key=key,
                 cap=cap,
                 charged=used,
                 out=aside,
-                share=(there + reach * (planned - there)) / planned,
+                share=(there + share * (planned - there)) / planned,
                 enough=left >= of(uses[1]),
                 enough_at_most=most is not None and left >= of(most),
                 binds=unit != "usd" or not free,
@@ -385,7 +382,7 @@ def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
         (f"budget {one.cap}", "usd", one.most / PICO, one.used / PICO, 0.0)
         if one.money
         else (f"budget {one.cap}", "tokens", float(one.most), float(one.used), 0.0)
-        for one in BudgetBook(Path(job.limits.budget), create=False).list_stands()
+        for one in BudgetBook(Path(job.limits.budget), create=False).list_current_use()
     ]
 
 

@@ -56,15 +56,15 @@ class PassRate(NamedTuple):
             yield tried, helps * alone + (1 - helps) * share
 
 
-def pass_rate(plan: Plan, runs: Sequence[EarlierRun], said: float | None) -> PassRate | None:
+def pass_rate(plan: Plan, runs: Sequence[EarlierRun], stated: float | None) -> PassRate | None:
     """Return the share of conversations that pass a plan's gates; None if it has no gates, or `runs` had the
-    same. `said`: the share given by the caller; None for the share in `runs`."""
-    if not plan.job.gates or (runs and all(run.passing is None for run in runs) and said is None):
+    same. `stated`: the share given by the caller; None for the share in `runs`."""
+    if not plan.job.gates or (runs and all(run.passing is None for run in runs) and stated is None):
         return None
     tries = 1 if plan.job.branch is not None else plan.job.asks
     again = f"; each is tried {tries} times at most" if tries > 1 else ""
-    if said is not None:
-        share = max(said, _LEAST)
+    if stated is not None:
+        share = max(stated, _LEAST)
         return PassRate((share, share, share), tries, f"gates: {share:.0%} pass, as given{again}")
     known = [run.passing for run in runs if run.passing is not None]
     looked, passed = sum(of for _, of in known), sum(passed for passed, _ in known)

@@ -11,7 +11,7 @@ from edgen.config import BackendConfig, Job, find_backend, list_asked_roles
 from edgen.core.values import Usage
 from edgen.stats.quantiles import t95
 
-Way = Literal["online", "batch"]
+Via = Literal["online", "batch"]
 
 # Minimum mean tokens of prompts that a service may cache. By their guides, no known service caches fewer than
 # 1,024. Half of that where caching costs more, since counts may be wrong.
@@ -89,7 +89,7 @@ class RolePrices:
     """The prices per token of a job's roles. `asked`: the backend of each role, None for the roles of the
     job's conversations."""
 
-    def __init__(self, job: Job, via: Way, asked: Mapping[str, BackendConfig] | None = None) -> None:
+    def __init__(self, job: Job, via: Via, asked: Mapping[str, BackendConfig] | None = None) -> None:
         asked = find_asked_backends(job) if asked is None else asked
         prices = {role: backend.price for role, backend in asked.items()}
         self.priced = all(price is not None for price in prices.values())
@@ -121,7 +121,7 @@ class RolePrices:
         """Return the use of `calls` calls of a role, with their maximum cost."""
         return CallUse(calls, prompt, completion, self._compute_highest_cost(role, prompt, completion))
 
-    def find_dearest(self, prompt: int, completion: int) -> float:
+    def find_highest_cost(self, prompt: int, completion: int) -> float:
         """Return the highest possible cost of an answer of any role."""
         return max(self._compute_highest_cost(role, prompt, completion) for role in self._prices)
 

@@ -71,7 +71,7 @@ class Episode:
                 f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: "
                 "look at selfplay.order and selfplay.max_turns."
             )
-        played = yield from self._stage.play(0, [], but=self.role)
+        played = yield from self._stage.play(0, [], before_role=self.role)
         if len(played.entries) < before or played.ended_by is not None:
             opener = self._stage.speaker(0).lower()
             raise UsageError(f"scenario {self.scenario.index}: the {opener} gave no opening.")
@@ -87,7 +87,7 @@ class Episode:
         spoken = [*entries, heard] if heard.turn.text else [*entries]
         played = Played(spoken, self.role)
         if not heard.ended:  # the others speak until the policy's turn
-            played = yield from self._stage.play(0, spoken, but=self.role)
+            played = yield from self._stage.play(0, spoken, before_role=self.role)
         if played.rejection is not None:
             return self._reject(entries, played.rejection, self._stage.speaker(len(played.entries)))
         flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]

@@ -80,7 +80,7 @@ class Partners:
                     connections=mine.limits.in_flight,
                     environ=os.environ,
                 )
-            made = make_clients(mine, self._backends, new, self._budget, beside=self._clients.values())
+            made = make_clients(mine, self._backends, new, self._budget, existing=self._clients.values())
             self._clients = {**self._clients, **made}  # a new dict: the thread may be reading the old one
             self._users += 1
 
@@ -148,7 +148,7 @@ class Partners:
                 clients = self._clients
                 watchdog = Watchdog(clients, self._settings.limits)
             await asyncio.sleep(watchdog.every)
-            reason = watchdog.look(asyncio.get_running_loop().time())
+            reason = watchdog.check(asyncio.get_running_loop().time())
             if reason is not None:
                 self._break_off(reason)
                 return

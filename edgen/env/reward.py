@@ -14,7 +14,7 @@ from edgen.config import PairSettings
 from edgen.core.errors import JobError, UsageError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import make_oracle_signal
@@ -129,7 +129,7 @@ def judge_prompt(plan: Plan) -> Prompt:
     prompt = plan.extra_prompts.get("oracle")
     if prompt is None:
         template = ORACLE.template(choose_template(plan.space), plan.job.pairs.compared, plan.space)
-        prompt = load_template(template, make_unlimited_reach(), plan.space)
+        prompt = load_template(template, allow_all_files(), plan.space)
     return prompt
 
 
@@ -154,9 +154,7 @@ class RubricReward:
 
     def start(self, plan: Plan) -> Rewarder:
         """Read the template. Raises TemplateError."""
-        prompt = load_template(
-            RUBRIC.template(self._template, plan.space), make_unlimited_reach(), plan.space
-        )
+        prompt = load_template(RUBRIC.template(self._template, plan.space), allow_all_files(), plan.space)
 
         def compute_reward(ended: Ended) -> Generator[Request, Reply, Scored | None]:
             judged = Judged(plan.space, ended.scenario, "policy", ended.turns)

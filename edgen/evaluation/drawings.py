@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
-from edgen.core.text import NONE, number, percent
+from edgen.core.text import NONE, format_interval, number, percent
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
@@ -281,17 +281,14 @@ def share_of(estimate: Estimate | None) -> str:
     """Format a share, as in `96.2% (95.1 to 97.3)`."""
     if estimate is None:
         return NONE
-    if estimate.low is None or estimate.high is None:
-        return percent(estimate.value)
-    return f"{percent(estimate.value)} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
+    return percent(estimate.value) + format_interval(
+        estimate.low, estimate.high, lambda end: f"{end * 100:.1f}"
+    )
 
 
 def format_mean(estimate: Estimate, form: Callable[[float, int], str] = number) -> str:
     """Format a mean, as in `0.61 (0.58 to 0.64)`."""
-    value = form(estimate.value, 2)
-    if estimate.low is None or estimate.high is None:
-        return value
-    return f"{value} ({form(estimate.low, 2)} to {form(estimate.high, 2)})"
+    return form(estimate.value, 2) + format_interval(estimate.low, estimate.high, lambda end: form(end, 2))
 
 
 ARM_SEPARATOR = " · "  # between words and the name of their arm

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from edgen.config.label_set import LabelSet, find_majority, make_inline_set
+from edgen.core.text import join_list
 from edgen.reading.answers.unit_labels import Labels
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.stats.clusters import ClusterSums, Floats
@@ -195,7 +196,7 @@ def find_scale(labels: Sequence[str]) -> dict[str, float] | None:
 
 def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
     """Return the sentence on why agreement is not available."""
-    said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
+    said = "; ".join(join_list(group) for group in groups)
     return (
         f"not available for {said}: these annotators send identical requests (the same model and template, "
         "no seeds), so their agreement is that of one model with itself. Give each annotator another model "

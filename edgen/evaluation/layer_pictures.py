@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
-from edgen.core.text import NONE, number, percent, quantity
+from edgen.core.text import NONE, format_interval, number, percent, quantity
 from edgen.evaluation.drawings import (
     Axis,
     Block,
@@ -212,7 +212,8 @@ def _make_interval(label: str, value: float, span: tuple[float, float] | None, c
 
 
 def _with(value: float, span: tuple[float, float] | None) -> str:
-    return f"{value:.2f}" if span is None else f"{value:.2f} ({span[0]:.2f} to {span[1]:.2f})"
+    low, high = span or (None, None)
+    return f"{value:.2f}" + format_interval(low, high, "{:.2f}".format)
 
 
 def _tabulate_thirds(name: str, layers: Layers) -> Iterator[Table]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.annotation.identical import find_identical_annotators
-from edgen.annotation.label_files import read_given
+from edgen.annotation.label_files import read_label_file
 from edgen.annotation.layer import LayerFolder, LayerNotes, read_noted
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
@@ -38,14 +38,14 @@ class Gold:
             raise UsageError(f"--gold {named}: this is the layer itself; name another one, or a file.")
         if named in layers:
             self.layer = named
-            _require_alike(named, read_noted(layers[named].with_name("layer.json"), LayerNotes), asking)
+            _require_same_task(named, read_noted(layers[named].with_name("layer.json"), LayerNotes), asking)
             return
         if not Path(named).exists():
             there = ", ".join(sorted({*layers} - {layer.name})) or "none"
             raise DataError(
                 named, f"there is no such file, and no such layer of this run (other layers: {there})."
             )
-        for one in read_given(Path(named), reader, asking, gold=True).given:
+        for one in read_label_file(Path(named), reader, asking, gold=True).labels:
             self._given.setdefault(one.id, {})[one.turn] = one.labels
 
     def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:
@@ -56,7 +56,7 @@ class Gold:
         return {unit.turn: unit.labels for unit in labels.get(self.layer, ()) if unit.labels}
 
 
-def look_at(
+def compute_layer_figures(
     reader: RunReader, layer: LayerFolder, asking: LabellingTask, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
     """Return the figures of a layer over all arms, and against gold; None without gold. Without the extra
@@ -85,7 +85,7 @@ def look_at(
     return count.result(), None if against is None else against.result()
 
 
-def _require_alike(named: str, noted: LayerNotes | None, asking: LabellingTask) -> None:
+def _require_same_task(named: str, noted: LayerNotes | None, asking: LabellingTask) -> None:
     if noted is None:
         return
     if noted.unit != asking.unit:

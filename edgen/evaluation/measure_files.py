@@ -32,7 +32,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import run_around
 
 if TYPE_CHECKING:
-    from edgen.planning.allowed_files import Reach
+    from edgen.planning.allowed_files import AllowedFiles
 
 
 class MeasureFile(msgspec.Struct, frozen=True):
@@ -43,12 +43,12 @@ class MeasureFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
+def find_measure_files(job: Job, allowed: AllowedFiles) -> list[MeasureFile]:
     """Return the measures that a job names under `measures`, with the files' present digests."""
     found = []
     for reference in job.measure_references:
         file, name = split_reference(reference)
-        path = Path(os.path.realpath(reach.base / file))
+        path = Path(os.path.realpath(allowed.base / file))
         found.append(MeasureFile(name, str(path), compute_sha256(path.read_bytes())))
     return found
 
@@ -147,33 +147,33 @@ def split_reference(reference: str) -> tuple[str, str]:
     return file, name
 
 
-def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
+def load_job_measures(job: Job, allowed: AllowedFiles, trust: Trust) -> None:
     """Load the measures that a job names under `measures`, if the user consents.
 
     Raises InputError without consent, or for a file outside the job's project; UsageError as `load_measures`
     does.
     """
-    if (reach.base / "run.db").exists():
+    if (allowed.base / "run.db").exists():
         raise InputError(
-            f"{reach.base}: this is a run's folder, and edgen does not run files that its job names under "
+            f"{allowed.base}: this is a run's folder, and edgen does not run files that its job names under "
             "`measures`; start from your own job file."
         )
     for reference in job.measure_references:
         file, _ = split_reference(reference)
-        path = Path(os.path.realpath(reach.base / file))
-        if reach.root is not None and not path.is_relative_to(reach.root):
+        path = Path(os.path.realpath(allowed.base / file))
+        if allowed.root is not None and not path.is_relative_to(allowed.root):
             raise InputError(
-                f"measures: {file} leads to {path}, outside of the job's project {reach.root}; move it "
+                f"measures: {file} leads to {path}, outside of the job's project {allowed.root}; move it "
                 "there, or add --allow-outside."
             )
         if not path.is_file():
             raise UsageError(f"measures: {reference}: there is no file {path}.")
         require_consent(path, trust)
-    load_measures(job.measure_references, reach.base)
+    load_measures(job.measure_references, allowed.base)
 
 
-def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
-    """Raise InputError unless the user agrees to run a Python file. `who`: the job or run that names the
+def require_consent(path: Path, trust: Trust, source: str = "the job") -> None:
+    """Raise InputError unless the user agrees to run a Python file. `source`: the job or run that names the
     file."""
     digest = compute_sha256(path.read_bytes())
     kept = _find_file(trust)
@@ -181,7 +181,7 @@ def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
     line = f"- {digest} {path}"
     if path in trust.code or line in known:
         return
-    wanted = f"{who} wants to run the Python file {path}, which can do whatever you can"
+    wanted = f"{source} wants to run the Python file {path}, which can do whatever you can"
     remembered = "" if kept is None else f" (a yes is remembered in {kept})"
     if trust.confirm is None or not trust.confirm(f"edgen: {wanted}. Run it?{remembered}"):
         raise InputError(f"{wanted}; read it, and agree with --trust-code {path}.")

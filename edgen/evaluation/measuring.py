@@ -30,7 +30,7 @@ from edgen.families.reader import DataSetReader, KindDefaults
 _TELL_EVERY = 500  # conversations
 
 
-class Quality(msgspec.Struct, frozen=True, kw_only=True):
+class ArmMeasures(msgspec.Struct, frozen=True, kw_only=True):
     """Measures of a data set."""
 
     name: str  # name of the data set
@@ -64,7 +64,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def describe_as_json(arms: Mapping[str, Quality]) -> dict[str, Any]:
+def describe_as_json(arms: Mapping[str, ArmMeasures]) -> dict[str, Any]:
     """Return the JSON of `edgen stats --json`: by arm, or of the whole run without arms."""
     plain = {arm: quality.as_json() for arm, quality in arms.items()}
     return plain.get("", {"arms": plain})
@@ -125,7 +125,7 @@ def _note_skipped(
         )
 
 
-class Helpers(Protocol):
+class MeasuringProcesses(Protocol):
     """Other processes that compute some of the measures; see `evaluation.parallel`."""
 
     gathered: Callable[[], GatheredShingles] | None
@@ -142,12 +142,12 @@ def measure(
     data: DataSet,
     only: Collection[str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
-    beside: Sequence[Observer] = (),
-    helpers: Helpers | None = None,
-) -> Quality:
+    observers: Sequence[Observer] = (),
+    helpers: MeasuringProcesses | None = None,
+) -> ArmMeasures:
     """Measure a data set with the measures in `only`, or all.
 
-    `progress` gets the number of samples every 500. `beside`: observers that see every sample, too; the
+    `progress` gets the number of samples every 500. `observers`: observers that see every sample, too; the
     caller reads their values. `helpers`: other processes that compute some of the measures.
     """
     others = find_measures_of_other_families(data.family)
@@ -160,7 +160,7 @@ def measure(
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
     shared.gathered = None if helpers is None else helpers.gathered
     shared.start([OVERVIEW.name, *own])
-    see = [shared.see, *(observer.see for observer in beside)]
+    see = [shared.see, *(observer.see for observer in observers)]
     done = 0
     for done, sample in enumerate(data.samples(), 1):
         words = cut(sample.turns)
@@ -187,7 +187,7 @@ def measure(
         values = {one.name: every[one.name] for one in chosen if one.name in every}
         faults |= failed
     notes += describe_faults(faults)
-    return Quality(
+    return ArmMeasures(
         name=data.name,
         sources=data.sources,
         overview=shared.result(OVERVIEW.name),
@@ -199,7 +199,7 @@ def measure(
     )
 
 
-def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
+def render(quality: ArmMeasures, only: Collection[str] | None = None) -> Iterator[str]:
     """Yield the measures' sections and the notes as lines, without line ends."""
     faults: Faults = {}
     clauses = {**quality.reasons}
@@ -242,7 +242,7 @@ def _explain_reasons(lines: Sequence[str], clauses: dict[str, str]) -> Iterator[
         yield from wrap(f"{code}: {clauses.pop(code)}")
 
 
-def _explain_nothing(quality: Quality) -> Iterator[str]:
+def _explain_nothing(quality: ArmMeasures) -> Iterator[str]:
     """Yield the sentences for a data set without accepted conversations."""
     described = (quality.values[one.name] for one in list_measures(quality.values) if one.describes_plan)
     plan = next(described, None)

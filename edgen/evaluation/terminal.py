@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from edgen.core.text import BRACKETS, format_interval
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
@@ -55,9 +56,9 @@ def share_with_interval(found: Estimate | None) -> str:
 
 def with_interval(found: Estimate, form: str) -> str:
     """Format a value, as in `0.61 [0.58, 0.64]`. `form`: the format string of each number."""
-    if found.low is None or found.high is None:
-        return f"{found.value:{form}}"
-    return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
+    return format(found.value, form) + format_interval(
+        found.low, found.high, lambda end: format(end, form), BRACKETS
+    )
 
 
 def join_counts(counts: Mapping[str, int]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.core.text import number, percent, quantity
+from edgen.core.text import BRACKETS, format_interval, number, percent, quantity
 from edgen.evaluation.aggregates import find_figure
 from edgen.evaluation.terminal import (
     join_counts,
@@ -100,8 +100,7 @@ def _format_estimate(found: Estimate, form: str) -> str:
     if form == "n":
         return f"{found.n:,}"
     if form == "number":
-        span = "" if found.low is None else f" [{number(found.low)}, {number(found.high)}]"
-        return f"{number(found.value)}{span}"
+        return number(found.value) + format_interval(found.low, found.high, number, BRACKETS)
     return with_interval(found, form) if form else share_with_interval(found)
 
 

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
-from edgen.cost.usage import RolePrices, Way
+from edgen.cost.usage import RolePrices, Via
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.pieces import check_piece
 from edgen.execution.rollout import Rollout
 from edgen.execution.rounds import restore_rounds
 from edgen.execution.session import make_clients
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, find_calls
-from edgen.store.ledger import Ledger, RunPlan, RunStatus
+from edgen.store.ledger import Ledger, RunPlan, RunStatus, describe_lost_replies
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
 
@@ -62,8 +63,24 @@ class RepeatedWork(NamedTuple):
         return f"{self.run}: {'; '.join(said)}."
 
 
+def list_losses(
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Via
+) -> list[object]:
+    """Return the losses of making `plan` in a run's folder that need the user's consent: replies that a crash
+    lost, and repeated work. `backends`: by their names in the job. `part`: the scenarios to make, None for
+    all. Raises UsageError if the folder holds another part of the job."""
+    losses: list[object] = []
+    if ledger.lost_replies:
+        losses.append(describe_lost_replies(run.ledger, ledger.lost_replies))
+    if ledger.read_fact("plan") is None:
+        return losses
+    check_piece(run.path, ledger.read_status().plan, plan.job, part)
+    repeated = find_rework(plan, backends, run, ledger, part, via)
+    return losses if repeated is None else [*losses, repeated]
+
+
 def find_rework(
-    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Via
 ) -> RepeatedWork | None:
     """Return the losses of making `plan` in a run's folder; None without losses. `backends` are by their
     names in the job; `part`: the scenarios to make, None for all."""
@@ -195,10 +212,12 @@ def _estimate_lacking(
     return max(1, ledger.count_places(*unit) - fitting)
 
 
-def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
+def _estimate_cost(plan: Plan, status: RunStatus, via: Via, calls: int) -> float | None:
     """Return the US dollars of `calls` calls, from the run's mean use per call so far and the job's present
     prices; None without prices."""
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None
-    return rates.find_dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls
+    return (
+        rates.find_highest_cost(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls
+    )

@@ -77,13 +77,13 @@ class _Latest(NamedTuple):
         return _NAMES if self.strangers else _IN_WORDS
 
 
-def advise(reasons: Counter[str], otherwise: str = _IN_WORDS, protocol: str = "") -> str:
-    """Return advice for the most frequent of these reasons; empty without reasons. `otherwise`: advice for a
+def advise(reasons: Counter[str], default: str = _IN_WORDS, protocol: str = "") -> str:
+    """Return advice for the most frequent of these reasons; empty without reasons. `default`: advice for a
     reason that declares none. `protocol`: the protocol that may declare the reason."""
     if not reasons:
         return ""
     found = find_reason(max(reasons, key=lambda one: reasons[one]), protocol)
-    return (found and found.advice) or otherwise
+    return (found and found.advice) or default
 
 
 class _Noted(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ class Usefulness:
         if self._before is not None and not self._wanted:
             ledger.set_fact(USELESS, "")
 
-    def require_hope(self) -> None:
+    def refuse_useless(self) -> None:
         """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
         before each request."""
         if self._wanted and self._before is not None and self._before.fingerprint == self._fingerprint:

@@ -15,7 +15,7 @@ from edgen.core.errors import EdgenError, TemplateError
 from edgen.core.registry import list_names
 from edgen.core.yaml_values import read_text
 from edgen.execution.run import FILE_DIGESTS, WRITTEN, are_files_intact, compute_files_mark, make_run_plan
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import find_schema_file, read_answer_schema
@@ -109,9 +109,9 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
         for values in (plain, *plain["arms"].values()):
             for key in ("space", "prompt", "prompts"):
                 values.pop(key, None)
-    reach = Reach.of(run.job)
+    allowed = AllowedFiles.of(run.job)
     kept = {
-        use: reach.find_file("prompts", there.prompts[use], f"prompts.{use}")
+        use: allowed.find_file("prompts", there.prompts[use], f"prompts.{use}")
         for use in extra
         if use in there.prompts
     }

@@ -1,10 +1,10 @@
 """Identical calls joined into one request for several answers, so that their prompt is paid once.
 
-The first call also requests answers for the calls that its request lists as `alike` and, at a task's first
-request, for the first calls of the task's twins. Twins are verified: their protocols are started and their
-first requests compared. All answers are stored in one group, each under its own key, before any is used. A
-call whose answer is missing is made separately. If the service rejects the number of answers, half as many
-are requested.
+The first call also requests answers for the calls that its request lists as `same_prompt` and, at a task's
+first request, for the first calls of the task's siblings. Siblings are verified: their protocols are started
+and their first requests compared. All answers are stored in one group, each under its own key, before any is
+used. A call whose answer is missing is made separately. If the service rejects the number of answers, half as
+many are requested.
 """
 
 from __future__ import annotations
@@ -105,22 +105,22 @@ class JoinedCalls:
         """Yield unanswered identical calls, as many as one request can answer in addition to its own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
-        for place in (*_list_named_places(client, request), *self._iterate_twins(rollout, request)):
+        for place in (*_list_named_places(client, request), *self._iterate_siblings(rollout, request)):
             if room and ledger.read_reply(*place) is None:
                 room -= 1
                 yield place
 
-    def _iterate_twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
-        """Yield the first calls of twin tasks, if they are identical to this request."""
+    def _iterate_siblings(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
+        """Yield the first calls of sibling tasks, if they are identical to this request."""
         if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
-        for name in tasks.list_twins(address.scenario, address.task):
-            twin = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
-            asked = twin.request
-            twin.close()
+        for name in tasks.list_sibling_tasks(address.scenario, address.task):
+            sibling = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
+            asked = sibling.request
+            sibling.close()
             if asked is not None and _strip_address(asked) == _strip_address(request):
-                yield CallPlace(asked.address, twin.key)
+                yield CallPlace(asked.address, sibling.key)
 
     async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[CallPlace]) -> Reply:
         """Request answers for several places, or for the first if that is not possible."""
@@ -158,14 +158,16 @@ class JoinedCalls:
 
 def _strip_address(request: Request) -> Request:
     """Return the request without its address."""
-    return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
+    return msgspec.structs.replace(
+        request, address=Address(request.address.scenario, 0), seed=0, same_prompt=()
+    )
 
 
 def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPlace]:
-    return (CallPlace(one.address, client.make_key(one)) for one in request.alike)
+    return (CallPlace(one.address, client.make_key(one)) for one in request.same_prompt)
 
 
-def share_out(
+def split_choices(
     answer: Answer, places: Sequence[CallPlace], price: Callable[[int, int], float]
 ) -> list[CallShare]:
     """Return each call's share of an answer with several choices; calls without a choice get none.

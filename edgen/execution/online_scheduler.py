@@ -20,7 +20,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.joined_calls import CallPlace, JoinedCalls, share_out
+from edgen.execution.joined_calls import CallPlace, JoinedCalls, split_choices
 from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
     GO_ON,
@@ -87,16 +87,16 @@ class OnlineScheduler:
             self._grace = grace
         self._stopping.set()
         # Useless answers stop only this scheduler: concurrent ones continue with the same services.
-        alone = isinstance(reason, UselessError) and len(self._work.beside) > 1
+        alone = isinstance(reason, UselessError) and len(self._work.schedulers) > 1
         for client in self._work.clients.values():
             client.close(shared=alone)
-        for other in () if alone else self._work.beside:
+        for other in () if alone else self._work.schedulers:
             other.stop(reason, grace)
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """End the wait for calls in flight, and for a database locked by another program."""
         self._grace = 0.0
-        self._work.ledger.writer.hurry()
+        self._work.ledger.writer.stop_waiting()
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """Run the units; see Scheduler."""
@@ -151,7 +151,7 @@ class OnlineScheduler:
         try:
             while self.stopped is None:
                 await asyncio.sleep(watchdog.every)
-                if (reason := watchdog.look(clock())) is not None:
+                if (reason := watchdog.check(clock())) is not None:
                     self.stop(reason, grace=0.0)
                 for text in (*watchdog.list_unreachable(), *watchdog.list_other_models()):
                     self._work.events.tell("note", text)
@@ -160,7 +160,7 @@ class OnlineScheduler:
                 self._work.events.tell("note", text)
 
     async def _let_end(self, everybody: asyncio.Future[None]) -> None:
-        """Wait for calls in flight until the grace period ends; `hurry` ends it."""
+        """Wait for calls in flight until the grace period ends; `stop_waiting` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
         while not everybody.done() and clock() - started < self._compute_patience():
@@ -253,7 +253,7 @@ class OnlineScheduler:
 
         def store(answer: Answer) -> Awaitable[None]:
             if answer.reply.others:
-                shares = share_out(answer, places, rollout.client.charges.compute_most_cost)
+                shares = split_choices(answer, places, rollout.client.charges.compute_most_cost)
                 stored.extend((*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares)
             else:
                 stored.append((*places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
@@ -307,7 +307,7 @@ class Watchdog:
         self._heard = {role: _ClientSilence(client) for role, client in clients.items()}
         self._looked: float | None = None
 
-    def look(self, now: float) -> ProviderError | None:
+    def check(self, now: float) -> ProviderError | None:
         """Check the clients, every `every` seconds; `now`: seconds of any one clock. Return the error that
         stops the run; None if there is none."""
         passed = 0.0 if self._looked is None else min(now - self._looked, self.every * _STALL)
@@ -316,7 +316,7 @@ class Watchdog:
             # Two checks early rather than late.
             silent, several = (seconds + 2 * self.every for seconds in heard.measure_silence(passed))
             admission = heard.client.admission
-            if admission.away:
+            if admission.unreachable:
                 patience = self.find_patience(admission)
                 if admission.refused_for + 2 * self.every > patience:
                     error = _make_silence_error if admission.answered else _make_unreachable_error
@@ -332,10 +332,10 @@ class Watchdog:
     def list_unreachable(self) -> Iterator[str]:
         """Yield notes on services that have become unreachable, once each."""
         for role, heard in self._heard.items():
-            away = heard.client.admission.away
-            if away and not heard.told:
+            unreachable = heard.client.admission.unreachable
+            if unreachable and not heard.told:
                 yield _write_away_note(role, heard.client, self.find_patience(heard.client.admission))
-            heard.told = away
+            heard.told = unreachable
 
     def list_other_models(self) -> Iterator[str]:
         """Yield notes on services that name another model than before, once each."""
@@ -353,15 +353,15 @@ class _ClientSilence:
         self.client = client
         self.told = False  # whether it was reported as unreachable
         self.told_model = False  # whether its change of model was reported
-        self._signs = client.signs
+        self._signs = client.signs_of_life
         self._silent = self._several = 0.0
 
     def measure_silence(self, passed: float) -> tuple[float, float]:
         """Return the seconds of silence, and of several calls' silence, after another `passed` seconds."""
         client = self.client
-        if (signs := client.signs) != self._signs:
+        if (signs := client.signs_of_life) != self._signs:
             self._signs, self._silent, self._several = signs, 0.0, 0.0
-        elif client.out and not client.admission.paused_for and not client.admission.away:
+        elif client.out and not client.admission.paused_for and not client.admission.unreachable:
             self._silent += passed
             if client.begun > 1 or (client.begun and client.out > 1):
                 self._several += passed
@@ -369,7 +369,7 @@ class _ClientSilence:
 
 
 def _make_silence_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
-    waiting = client.out + client.admission.waiting if client.admission.away else client.out
+    waiting = client.out + client.admission.waiting if client.admission.unreachable else client.out
     return FailuresError(
         f"{make_backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."

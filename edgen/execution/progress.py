@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.text import describe_reasons, format_dollars, format_short, format_span, round_usd
+from edgen.core.text import describe_reasons, format_compact_duration, format_dollars, format_short, round_usd
 from edgen.core.values import Status, Usage
 from edgen.store.ledger import LedgerCounts, RunStatus, TokenCounts
 from edgen.store.ledger.facts import WorkerCounts
@@ -293,7 +293,7 @@ def describe_progress(snapshot: Snapshot) -> str:
     if activity.timeouts:
         parts.append(f"{activity.timeouts:,} timeouts")
     if activity.wait > 1:
-        parts.append(f"told to wait {format_span(activity.wait)}")
+        parts.append(f"told to wait {format_compact_duration(activity.wait)}")
     if counts.cost_usd is not None:
         parts.append(format_dollars(counts.cost_usd))
     return " · ".join(parts)

@@ -201,7 +201,7 @@ async def run_task(
                 fresh = False
             if (request := rollout.request) is None:
                 break
-            recorder.require_hope()
+            recorder.refuse_useless()
             try:
                 reply = await ask(rollout, request)
             except CallError as failure:
@@ -244,11 +244,11 @@ class OutcomeRecorder:
         self._last: CallError | None = None  # their last failure, if a retry may fix it
         self._simulated = False
 
-    def require_hope(self) -> None:
+    def refuse_useless(self) -> None:
         """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
         before each request."""
         if self._usefulness is not None:
-            self._usefulness.require_hope()
+            self._usefulness.refuse_useless()
 
     @property
     def is_heard(self) -> bool:
@@ -299,7 +299,7 @@ class OutcomeRecorder:
         """Return the statements that store the outcome of a task. Call `count_outcome` after storing."""
         end = Outcome(*unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key)
         statements = make_outcome_statements(
-            end, self._work.fingerprint, settled.record, settled.beside, rollout.checksums
+            end, self._work.fingerprint, settled.record, settled.additional, rollout.checksums
         )
         if rollout.simulated and not self._simulated:
             self._simulated = True

@@ -51,11 +51,11 @@ FILE_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
 class RunSummary(NamedTuple):
-    """The facts about a run that its files state. `described`: the job, from `describe_job`."""
+    """The facts about a run that its files state. `description`: the job, from `describe_job`."""
 
     job: Job
     status: RunStatus
-    described: Mapping[str, Any]
+    description: Mapping[str, Any]
     template_sha256: str
     space_sha256: str
 
@@ -93,13 +93,13 @@ def make_run_plan(
 
 
 async def write_files(
-    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, anew: bool = True
+    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, overwrite: bool = True
 ) -> None:
-    """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
-    they exist and match the results."""
+    """Write the files of a run; `side` is the test side over all the job's arms. Unless `overwrite`, keep
+    them if they exist and match the results."""
     mark = compute_files_mark(made.job, made.status, side)
     known = ledger.read_fact(WRITTEN) == mark, ledger.read_fact(FILE_DIGESTS)
-    if not anew and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
+    if not overwrite and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
         return
     keep_copy(ledger, rundir)
     # No mark until all files are written: after a kill, they are written again.
@@ -142,7 +142,7 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     status, under = made.status, made.status.plan.fingerprint
     selection = read_selection(ledger.read_fact(SELECTION), ledger.path)
     return {
-        "job": made.described,
+        "job": made.description,
         "fingerprint": under,
         "simulated": ledger.read_fact("simulated") == under,
         "template_sha256": made.template_sha256,
@@ -221,7 +221,7 @@ class ActiveRun:
         """Return the run's plan. `scenarios`: the end of the scenarios with a top-up."""
         return make_run_plan(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
-    def adopt(self, note: Callable[[str], None]) -> None:
+    def bind_folder(self, note: Callable[[str], None]) -> None:
         """Bind the folder to this plan: write the job, and set aside files of another form of it. `note` gets
         a sentence if there are any."""
         known = self._ledger.plan
@@ -273,7 +273,7 @@ class ActiveRun:
             return None
         return None if noted is None else noted.fingerprint
 
-    async def drive(self) -> None:
+    async def make_all(self) -> None:
         """Make everything. Raises the error that stopped the run."""
         await self._make()
         await self._ledger.flush()
@@ -287,12 +287,12 @@ class ActiveRun:
         """Write the result files, unless they are current; `side` is the test side, if chosen for several
         runs together. Raises ShortError if too few conversations were accepted."""
         counts, plan = self.counts, self._plan
-        described = describe_job(plan.job)
+        description = describe_job(plan.job)
         made = RunSummary(
-            plan.job, self._ledger.read_status(), described, plan.template_sha256, plan.space_sha256
+            plan.job, self._ledger.read_status(), description, plan.template_sha256, plan.space_sha256
         )
         own = choose_common_side([self.iterate_groups()], plan.job.split.test) if side is None else side
-        await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)
+        await write_files(made, self._rundir, self._ledger, own, overwrite=counts.kept != counts.planned)
         if counts.accepted < self._wanted.asked:
             raise ShortError(self._describe_shortage(of_arms=side is not None))
 

@@ -32,7 +32,7 @@ class Work(NamedTuple):
     counts: ProgressCounts  # running counts
     events: Events  # channel to listeners
     budget: Budget | None = None  # None without caps
-    beside: Sequence[Scheduler] = ()
+    schedulers: Sequence[Scheduler] = ()
     """Schedulers of all concurrent sessions of the run, this one included: an error that stops one stops
     all."""
 
@@ -60,7 +60,7 @@ class Scheduler(Protocol):
         """Begin nothing more. Calls in flight may end within `grace` seconds (None: the default). The first
         reason counts."""
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """End the wait for calls in flight."""
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:

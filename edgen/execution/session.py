@@ -69,15 +69,15 @@ def make_clients(
     roles: Iterable[str],
     budget: Budget | None = None,
     out: OutstandingCalls | None = None,
-    beside: Iterable[ModelClient] = (),
+    existing: Iterable[ModelClient] = (),
     admissions: dict[Service, Admission] | None = None,
 ) -> dict[str, ModelClient]:
     """Return the client of each role. `backends` are by their names in the job; roles of one backend share
     its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
-    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing admissions by service;
-    new ones are added to it."""
+    budget; None: no notes. `existing`: existing clients to share. `admissions`: existing admissions by
+    service; new ones are added to it."""
     limits = settings.limits
-    made = {client.name: client for client in beside}
+    made = {client.name: client for client in existing}
     known = {} if admissions is None else admissions
     for client in made.values():
         known |= dict.fromkeys(_list_services(client.backend), client.admission)
@@ -134,7 +134,7 @@ class RunSession:
     ) -> None:
         self.limits = tasks.call_settings.limits
         shared = shared or SharedState(self.limits)
-        ledger.take_over()
+        ledger.prepare_session()
         self.ledger = ledger
         self.budget = None if shared.budget is None else self._open_budget(shared.budget)
         self.events = Events()
@@ -182,10 +182,10 @@ class RunSession:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
         held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
-        purse = BudgetLease(BudgetBook(Path(self.limits.budget)), self._name_owner())
-        purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
+        lease = BudgetLease(BudgetBook(Path(self.limits.budget)), self._name_owner())
+        lease.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.make_concurrent(
-            purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
+            lease, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
         )
 
     def _name_owner(self) -> str:
@@ -200,7 +200,7 @@ class RunSession:
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
         """Count the earlier use of the budget, without outstanding batches, which are reserved instead."""
 
-        def find_dearest(prompt_tokens: int, completion_tokens: int) -> float:
+        def find_highest_cost(prompt_tokens: int, completion_tokens: int) -> float:
             """Return the highest cost, over all backends, of an answer that is stored without a cost."""
             return max(
                 client.charges.compute_most_cost(prompt_tokens, completion_tokens)
@@ -208,7 +208,7 @@ class RunSession:
             )
 
         out = self.ledger.out
-        used = [charged(find_dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
+        used = [charged(find_highest_cost) for charged in (self.ledger.sum_charges, *elsewhere)]
         held = [out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         budget.restore(
             sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
@@ -347,8 +347,8 @@ def make_signal_error(signal_number: int) -> SignalError:
     )
 
 
-def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None:
-    """Return a finished run's lease, which a kill may have left open. `tell` gets a sentence if the budget's
+def settle_lease(budget: str, ledger: Path, note: Callable[[str], None]) -> None:
+    """Return a finished run's lease, which a kill may have left open. `note` gets a sentence if the budget's
     book cannot be used."""
     with LedgerReader(ledger) as reader:
         known = reader.read_fact(OWNER)
@@ -360,7 +360,7 @@ def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None
         if book.path.exists():
             book.end(_name_owner(known, ledger), BudgetUse(tokens, round(usd * PICO)))
     except EdgenError as problem:
-        tell(f"{problem} {_STAYS}")
+        note(f"{problem} {_STAYS}")
 
 
 def _name_owner(known: str, ledger: Path) -> str:

@@ -83,7 +83,7 @@ class Contents:
 def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, options: OptionValues) -> str:
     """Return the whole text of the card."""
     stated = options.of(ExportOptions)
-    simulated = list_simulated_parts(run.simulated, contents.evidence)
+    simulated = list_simulated_parts(contents.evidence, of_run=run.simulated)
     facts = run.describe()
     words = part_of(run.family, ReportWords)
     judged = describe_judged(format_.layout.level, contents.evidence, words.hearer)
@@ -113,12 +113,12 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
         *("## Known limits", "", *(f"- {limit}" for limit in list_caveats(facts, run.job, run.space)), ""),
         *("## How to make it again", "", *_list_repeat_commands(format_, facts, options)),
     ]
-    head = render_front_matter(run, format_, contents, bool(simulated), stated)
+    head = render_front_matter(run, format_, contents, stated, simulated=bool(simulated))
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
 def render_front_matter(
-    run: RunReader, format_: Format, contents: Contents, simulated: bool, options: ExportOptions
+    run: RunReader, format_: Format, contents: Contents, options: ExportOptions, *, simulated: bool
 ) -> str:
     """Return the YAML block at the top. A split without rows has no file and is not named."""
     head: dict[str, Any] = {"pretty_name": run.name}
@@ -132,7 +132,7 @@ def render_front_matter(
     if format_.card.tasks:
         head["task_categories"] = list(format_.card.tasks)
     head["size_categories"] = [_describe_size(sum(contents.rows[contents.tables[0].name].values()))]
-    head["tags"] = list_keywords(format_, run, simulated)
+    head["tags"] = list_keywords(format_, run, simulated=simulated)
     tables = [table for table in contents.tables if _list_files(table, contents)]
     if tables:
         head["configs"] = [
@@ -151,7 +151,7 @@ def render_front_matter(
     return "---\n" + yaml.safe_dump(head, sort_keys=False, allow_unicode=True) + "---\n"
 
 
-def list_keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
+def list_keywords(format_: Format, run: RunReader, *, simulated: bool) -> list[str]:
     """Return the tags of a data set."""
     tags = part_of(run.family, ReportWords).tags
     each = ("edgen", "synthetic", *tags, *format_.card.tags, *(["simulated"] if simulated else []))

@@ -66,7 +66,7 @@ def describe_files(
         "name": run.name,
         "description": f"Synthetic conversations of {speakers} about scenarios of the space "
         f"{run.space.name}.{written} {format_.summary}",
-        "keywords": list_keywords(format_, run, run.simulated),
+        "keywords": list_keywords(format_, run, simulated=run.simulated),
     }
     if options.license is not None:
         value["license"] = options.license

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import OF_RESPONSES, Compare, Label, OracleSignal, Pair, RolloutSignal, Source
+from edgen.core.text import format_interval
 from edgen.store.run_parts import ComparedPair
 
 Level = Literal["conversation", "turn"]
@@ -47,7 +48,7 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     """Return the evidence of a pair. `label` is the pair's own; without one, any label of the same run."""
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
-    signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
+    signal = find_label_signal(compared.pair, label) if by in (None, "oracle") or k is not None else None
     simulated = _find_simulated_parts(compared, by, signal)
     if isinstance(signal, RolloutSignal):
         compare: Compare | None = None if signal.judge is None else "conversation"
@@ -60,7 +61,7 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     return Evidence(by, said.judge, None if signal is None else signal.model, said.compare, simulated, k)
 
 
-def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
+def find_label_signal(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
     """Return the signal from which `label` was made, if it is a judge's or uses rollouts; without a label,
     the only judge's signal."""
     if label is not None and label.k is not UNSET:
@@ -87,10 +88,10 @@ def _find_simulated_parts(
     return frozenset(parts)
 
 
-def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
-    """Return the simulated parts of an export, including the run's own mark."""
+def list_simulated_parts(found: Iterable[Evidence], *, of_run: bool) -> tuple[Part, ...]:
+    """Return the simulated parts of an export. `of_run`: the run is simulated."""
     parts: set[Part] = set().union(*(one.simulated for one in found))
-    if run_simulated:
+    if of_run:
         parts.add("conversations")
     return tuple(sorted(parts))
 
@@ -237,7 +238,7 @@ def _describe(case: EvidenceCase) -> str:
 
 
 def _format_share(case: EvidenceCase) -> str:
-    return f"{case.right:.0%} ({case.low:.0%} to {case.high:.0%})"
+    return f"{case.right:.0%}" + format_interval(case.low, case.high, "{:.0%}".format)
 
 
 def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Iterator[str]:

@@ -55,17 +55,17 @@ class RowFiles:
         self.folder = staging.folder
         self.sizes: dict[tuple[str, SplitName], int] = {}
         self._open = contextlib.ExitStack()
-        self._beside: set[str] = set()
+        self._row_files: set[str] = set()
 
     def add(self, row: Row) -> None:
         """Write a row."""
         raise NotImplementedError
 
-    def write_beside(self, row: Row) -> None:
+    def write_row_files(self, row: Row) -> None:
         """Write the extra files of a row, unless an earlier row has written them."""
-        for name, content in row.beside.items():
-            if name not in self._beside:
-                self._beside.add(name)
+        for name, content in row.files.items():
+            if name not in self._row_files:
+                self._row_files.add(name)
                 (self.folder / name).parent.mkdir(exist_ok=True)
                 (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -114,7 +114,7 @@ class SplitFiles(RowFiles):
             self._patterns[key] = str(path.relative_to(self.folder))
             self._write[key] = self.begin(path)
         self._write[key](row.value)
-        self.write_beside(row)
+        self.write_row_files(row)
 
     def finish(self) -> Patterns:
         self._open.close()

@@ -90,15 +90,15 @@ def _make_flag(field: _Declared) -> Flag:
 
 
 def read_options(
-    name: str, structs: Sequence[type[FormatOptions]], given: Mapping[str, Any]
+    name: str, structs: Sequence[type[FormatOptions]], values: Mapping[str, Any]
 ) -> tuple[FormatOptions, ...]:
     """Read the given values as the structs that the format `name` takes. Raises UsageError for an option that
     the format does not take, and for an invalid value."""
     known = {field: None for kind in structs for field in kind.__struct_fields__}
-    for field, value in given.items():
+    for field, value in values.items():
         if field not in known:
             raise UsageError(_refuse(name, field, value, known))
-    return tuple(_read(kind, given) for kind in structs)
+    return tuple(_read(kind, values) for kind in structs)
 
 
 def _read(kind: type[_Kind], given: Mapping[str, Any]) -> _Kind:
@@ -128,10 +128,10 @@ def _refuse(name: str, field: str, value: Any, known: Mapping[str, None]) -> str
     return f"{name} does not take {flag}; {shown} {'does' if len(takers) == 1 else 'do'}. Leave {flag} out."
 
 
-def list_given_flags(given: Mapping[str, Any]) -> Iterator[str]:
+def list_given_flags(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the given options in the form of a command line: each flag with its value, quoted if needed, with
     paths reduced to their last names."""
-    for name, value in given.items():
+    for name, value in values.items():
         if isinstance(value, bool):
             yield flag_of(name) if value else f"--no-{flag_of(name)[2:]}"
             continue

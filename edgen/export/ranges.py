@@ -77,4 +77,4 @@ def _read_range(
 def _flatten_item(item: Item) -> Any:
     if isinstance(item, LeftOut):
         return item.reason
-    return (item.split, item.value, item.table, item.evidence, None, dict(item.beside))
+    return (item.split, item.value, item.table, item.evidence, None, dict(item.files))

@@ -64,7 +64,7 @@ class Row:
     """The basis of a preference."""
     scenario: Scenario | None = None
     """The scenario for further columns, if the format has them."""
-    beside: Mapping[str, str | bytes] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
     """Texts of files that the row names, by path in the export's folder. If several rows name a path, the
     first text counts."""
 

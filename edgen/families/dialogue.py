@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Provenance, Recorded, ReportWords, Scenario, Turn
-from edgen.plugin.families import (
+from edgen.core.values import Provenance, Recorded, Role, Scenario, Turn
+from edgen.families.base import (
     FamilyBySpace,
     FiledRecord,
-    LayoutChecks,
-    Role,
     make_filed_record,
     read_filed_index,
     read_filed_turns,
     read_values,
     write_values,
 )
+from edgen.families.reader import ReportWords
+from edgen.validation.layout import LayoutChecks
 
 
 class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -19,9 +19,9 @@ from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, 
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
-from edgen.execution.costly_changes import find_dropped_arms, find_rework
+from edgen.execution.costly_changes import find_dropped_arms, list_losses
 from edgen.execution.ordered_gates import MakeInOrder
-from edgen.execution.pieces import check_part, check_piece
+from edgen.execution.pieces import check_part
 from edgen.execution.progress import ProgressCounts, Title
 from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
@@ -44,7 +44,7 @@ from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Monitor, SupervisedWork, find_use_elsewhere, supervise
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
-from edgen.store.ledger import Ledger, describe_lost_replies
+from edgen.store.ledger import Ledger
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
@@ -87,8 +87,8 @@ def plan_arms(
 
         source = source._replace(job=keep_identities(source.job, folder))
     if source.job.measure_references:
-        load_job_measures(source.job, source.reach, control.trust)
-    return source, make_plans(source.job, source.name, source.reach)
+        load_job_measures(source.job, source.allowed, control.trust)
+    return source, make_plans(source.job, source.name, source.allowed)
 
 
 async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
@@ -148,15 +148,14 @@ class _Generation:
     def __init__(
         self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
     ) -> None:
-        whole = source.job
         if options.scenarios is not None:
             for plan in plans.values():
                 check_part(plan.job, options.scenarios)
-        self._whole, self._plans, self._reach = whole, plans, source.reach
+        self._whole, self._plans, self._allowed = source.job, plans, source.allowed
         self._options, self._control = options, control
-        self._folder = find_folder(whole, options)
+        self._folder = find_folder(source.job, options)
         self._counts: dict[str, ProgressCounts] = {}
-        control.begin(whole.name, folder=self._folder.path)
+        control.begin(source.job.name, folder=self._folder.path)
 
     async def make(self) -> Generated:
         folder = self._folder
@@ -166,7 +165,7 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
+        for sentence in (*self._allowed.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():
@@ -209,11 +208,11 @@ class _Generation:
     async def _make(self) -> None:
         folder, control = self._folder, self._control
         if all(folder.arm(arm).ledger.exists() for arm in self._plans):
-            whole = inline_files(self._whole, self._reach)
-            from edgen.generation.finished import is_nothing_left, tell_finished
+            whole = inline_files(self._whole, self._allowed)
+            from edgen.generation.finished import is_complete, report_finished
 
-            if await is_nothing_left(whole, self._plans, folder, self._options.scenarios, control):
-                tell_finished(self._whole.name, self._plans, folder, control)
+            if await is_complete(whole, self._plans, folder, self._options.scenarios, control):
+                report_finished(self._whole.name, self._plans, folder, control)
                 return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
@@ -252,9 +251,9 @@ class _Generation:
                 together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
-        way = CallMode(options.via, options.on, options.workers)
+        mode = CallMode(options.via, options.on, options.workers)
         opened = await stack.enter_async_context(
-            open_scheduler(job, backends, way, trust, options.write_only)
+            open_scheduler(job, backends, mode, trust, options.write_only)
         )
         return _ArmWork(arm, plan, *opened, self._folder.arm(arm))
 
@@ -262,7 +261,7 @@ class _Generation:
         """Make the arms, one after another or several at once, then their files. An arm that falls short, or
         has useless answers, does not stop the others."""
         control = self._control
-        measures = find_measure_files(self._whole, self._reach) if self._whole.measure_references else []
+        measures = find_measure_files(self._whole, self._allowed) if self._whole.measure_references else []
         for arm in arms:
             if arm.name:
                 arm.folder.prepare()
@@ -282,7 +281,7 @@ class _Generation:
         self._control.require_consent(self._list_losses(arms))
         if self._whole.arms:
             self._folder.number_arms(self._plans)
-            self._folder.write_job(*make_job_for_run(self._whole, self._reach))
+            self._folder.write_job(*make_job_for_run(self._whole, self._allowed))
         useless: dict[Arm, UselessError] = {}
         for group in self._iterate_groups(arms):
             shared = SharedState(self._whole.limits)
@@ -314,7 +313,7 @@ class _Generation:
         """Make an arm; after the last arm, write the files of all. An arm with useless answers ends alone,
         and is added to `useless`."""
         try:
-            await arm.run.drive()
+            await arm.run.make_all()
         except UselessError as error:
             useless[arm.name] = error
             with contextlib.suppress(UselessError):
@@ -345,7 +344,7 @@ class _Generation:
             arm.plan, session, arm.folder, self._options.scenarios, _find_ordered_gates(arm.plan)
         )
         self._counts[arm.name] = arm.run.counts
-        arm.run.adopt(self._control.note)
+        arm.run.bind_folder(self._control.note)
         # The session ends after the arm's own files are written, so that its note is about this arm.
         arm.noted = await stack.enter_async_context(contextlib.AsyncExitStack())
         await arm.noted.enter_async_context(arm.run.session.record())
@@ -373,19 +372,13 @@ class _Generation:
 
     def _list_losses(self, arms: list[_ArmWork]) -> list[object]:
         """Return the losses that need the user's consent, before any run changes."""
-        options = self._options
         losses: list[object] = []
         if self._folder.job.exists():
             losses += find_dropped_arms(self._folder, self._plans)
         for arm in arms:
-            if arm.ledger.lost_replies:
-                losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
-            if arm.ledger.read_fact("plan") is None:
-                continue
-            check_piece(arm.folder.path, arm.ledger.read_status().plan, arm.plan.job, options.scenarios)
-            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.scenarios, options.via)
-            if lost is not None:
-                losses.append(lost)
+            if arm.ledger.lost_replies or arm.ledger.read_fact("plan") is not None:
+                part, via = self._options.scenarios, self._options.via
+                losses += list_losses(arm.plan, arm.backends, arm.folder, arm.ledger, part, via)
         return losses
 
 

@@ -18,7 +18,7 @@ from edgen.store.ledger import run_status
 from edgen.store.run_folder import RunFolder
 
 
-async def is_nothing_left(
+async def is_complete(
     whole: Mapping[str, Any],
     plans: Mapping[str, Plan],
     folder: RunFolder,
@@ -37,7 +37,7 @@ async def is_nothing_left(
     return has_job_layers(folder) and is_finished(whole, plans, prints, folder, part)
 
 
-def tell_finished(name: str, plans: Mapping[str, Plan], folder: RunFolder, control: Control) -> None:
+def report_finished(name: str, plans: Mapping[str, Plan], folder: RunFolder, control: Control) -> None:
     """Report that a run is complete, and give back leases of a shared budget that its arms still hold."""
     for arm, plan in plans.items():
         if (budget := plan.job.limits.budget) is not None:

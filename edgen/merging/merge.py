@@ -74,7 +74,7 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge(
-    paths: Sequence[Path], output: Path, tell: Callable[[str], None] = lambda _stage: None
+    paths: Sequence[Path], output: Path, on_stage: Callable[[str], None] = lambda _stage: None
 ) -> MergeResult:
     """Merge the runs in the folders `paths` into one, in the folder `output`.
 
@@ -98,7 +98,7 @@ def merge(
                 "(`edgen select RUN --where 'not near_duplicate'`)."
             )
         work = stack.enter_context(make_run(output, "merging"))
-        return _Merger(runs, job, parts, work, tell).make(notes)
+        return _Merger(runs, job, parts, work, on_stage).make(notes)
 
 
 class _Merged(NamedTuple):
@@ -206,11 +206,11 @@ class _Merger:
             # The plan covers the whole job; with a top-up, the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = make_run_plan(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
-            described = describe_original_job(job, sources)
-            facts = {JOB: msgspec.json.encode(described).decode()}
+            description = describe_original_job(job, sources)
+            facts = {JOB: msgspec.json.encode(description).decode()}
             status = ledger.close(plan, facts, _explain_shortage)
             twice = ledger.count_duplicates()
-        summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
+        summary = RunSummary(job, status, description, noted.template_sha256, noted.space_sha256)
         gaps = _find_gaps((source.status.plan for source in sources), plan.scenarios)
         return _Merged(own, summary, twice, gaps)
 

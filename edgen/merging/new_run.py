@@ -18,7 +18,7 @@ from edgen.core.system import require_locks
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.run import JOB, describe_job
 from edgen.merging.identity import OF_ALL
-from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
+from edgen.store.inputs_copy import find_accompanying_files, find_named_inputs
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.problems import make_damaged_error
 from edgen.store.run_folder import RunFolder
@@ -117,6 +117,6 @@ def copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
     """Copy a run's job and its inputs, with the counts of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
     named = find_named_inputs(value)
-    inputs = (run.path / name for name in sorted(named | find_inputs_beside(run, named)))
+    inputs = (run.path / name for name in sorted(named | find_accompanying_files(run, named)))
     texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
     to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

@@ -66,7 +66,7 @@ def _describe_kind(kind: Kind) -> _About:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AllowedFiles:
     """The files that a job may name."""
 
     base: Path
@@ -79,9 +79,9 @@ class Reach:
     """Sentences about ambiguous names so far, once each."""
 
     @classmethod
-    def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> Reach:
-        """Return the reach of a job file. `overrides`: settings typed on the command line. `outside`: files
-        may be anywhere."""
+    def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> AllowedFiles:
+        """Return the files that a job may name. `overrides`: settings typed on the command line. `outside`:
+        files may be anywhere."""
         return cls(job.parent, None if outside else find_project(job.parent), list_texts(overrides))
 
     def find_file(self, kind: Kind, name: str, key: str) -> Path:
@@ -111,7 +111,7 @@ class Reach:
             raise error(name, f"it is larger than {MAX_TOKENIZER >> 20} MiB, the most that is read.")
         return path
 
-    def check_beside(self, template: Path, key: str) -> None:
+    def check_schema_file(self, template: Path, key: str) -> None:
         """Raise TemplateError if there is a schema next to a template that the job may not read. After
         following links, it must be in the template's folder or under the project."""
         path = find_schema_file(template)
@@ -200,9 +200,9 @@ class Reach:
             return self.base / name
 
 
-def make_unlimited_reach() -> Reach:
-    """Return a reach without limits, for names that the user types."""
-    return Reach(Path(), None)
+def allow_all_files() -> AllowedFiles:
+    """Allow all files, for names that the user types."""
+    return AllowedFiles(Path(), None)
 
 
 def find_project(folder: Path) -> Path:

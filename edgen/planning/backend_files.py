@@ -13,7 +13,7 @@ from typing import Any
 from edgen.config import Job
 from edgen.core.errors import FileError
 from edgen.core.yaml_values import read_text
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.protocols.questionnaire import load_questionnaire
 
 _MOST = 200_000  # bytes of a text for people
@@ -23,17 +23,17 @@ class BackendFileError(FileError):
     what = "file of a backend"
 
 
-def read_backend_files(job: Job, reach: Reach) -> dict[str, str]:
+def read_backend_files(job: Job, allowed: AllowedFiles) -> dict[str, str]:
     """Return the texts of the files that the backends name, by path. Raises FileError if one cannot be read
     or used, or the job may not name it."""
     found: dict[str, str] = {}
     for name, backend in job.backends.items():
         for key, kind in backend.FILES.items():
             if (path := getattr(backend, key)) is not None:
-                allowed = reach.find_file(kind, path, f"backends.{name}.{key}")
-                found[path] = read_text(allowed, BackendFileError, max_bytes=_MOST)
+                source = allowed.find_file(kind, path, f"backends.{name}.{key}")
+                found[path] = read_text(source, BackendFileError, max_bytes=_MOST)
                 if kind == "questionnaires":
-                    load_questionnaire(allowed)
+                    load_questionnaire(source)
                 elif not found[path].strip():
                     raise BackendFileError(path, "it is empty; write the text that people read.")
     return found

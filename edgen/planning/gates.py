@@ -30,7 +30,7 @@ from edgen.expressions.conversation import (
     make_label_value,
 )
 from edgen.expressions.language import Expression, ExpressionError, NamedTerm
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.protocols.base import Template
 from edgen.protocols.labelled_units import JobLayer, LabellingTask, Said
 from edgen.protocols.labelling import make_labelling_template
@@ -191,20 +191,20 @@ def asks_for_near_duplicates(jobs: Iterable[Job]) -> bool:
     return any(_ABOUT_DUPLICATES.search(text) for job in jobs for text in job.gates.values())
 
 
-def with_label_sets(job: Job, reach: Reach) -> Job:
+def with_label_sets(job: Job, allowed: AllowedFiles) -> Job:
     """Return the job with resolved label sets and units, including layers that only its gates name. Raises
     LabelSetError."""
-    asked = {name: _resolve_labels(name, one, reach) for name, one in job.labels.items()}
+    asked = {name: _resolve_labels(name, one, allowed) for name, one in job.labels.items()}
     for name in _find_named_layers(job.gates.values()):
         if name not in asked and name in list_shipped("label_sets"):
-            asked[name] = _resolve_labels(name, LabelsAsked(), reach)
+            asked[name] = _resolve_labels(name, LabelsAsked(), allowed)
     return msgspec.structs.replace(job, labels=asked) if asked else job
 
 
-def _resolve_labels(name: str, asked: LabelsAsked, reach: Reach) -> LabelsAsked:
+def _resolve_labels(name: str, asked: LabelsAsked, allowed: AllowedFiles) -> LabelsAsked:
     found = asked.set
     if not isinstance(found, LabelSet):
-        found = load_label_set(reach.require("label_sets", found or name, f"labels.{name}.set"))
+        found = load_label_set(allowed.require("label_sets", found or name, f"labels.{name}.set"))
     unit = asked.unit or ("conversation" if found.is_scale and not asked.together else "turn")
     return msgspec.structs.replace(asked, set=found, unit=unit)
 

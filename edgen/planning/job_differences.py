@@ -12,7 +12,7 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import TemplateError
 from edgen.core.registry import find
 from edgen.core.yaml_values import read_text
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import find_template
 from edgen.prompting.prompt import digest_template, read_answer_schema
 from edgen.space import Space, digest_content
@@ -20,9 +20,9 @@ from edgen.space import Space, digest_content
 _NOT_SET = "not set"
 
 
-def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
-    """Return the settings of a job that can make arms differ, as texts by dotted key. `reach`: the files that
-    the job may name.
+def list_settings_by_key(job: Job, space: Space, allowed: AllowedFiles) -> dict[str, str]:
+    """Return the settings of a job that can make arms differ, as texts by dotted key. `allowed`: the files
+    that the job may name.
 
     Raises TemplateError for an unreadable template.
     """
@@ -40,7 +40,7 @@ def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]
     found = dict(flatten_values(plain))
     for template in list_templates(job, space).values():
         key = template.key
-        path = find_template(template, reach)
+        path = find_template(template, allowed)
         digest = digest_template(read_text(path, TemplateError), read_answer_schema(path))
         found[key] = f"{path.stem} ({digest[:8]})"
     found["space"] = f"{space.name} ({digest_content(space)[:8]})"

@@ -1,4 +1,4 @@
-"""Plans from job files, with their templates and space; `Reach` limits the files that they may name.
+"""Plans from job files, with their templates and space; `AllowedFiles` limits the files that they may name.
 
 A schema next to a template is always sent. The protocol's own form of an answer is sent as a schema only if
 the backend supports it.
@@ -31,7 +31,7 @@ from edgen.core import registry, resources
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import part_of
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.backend_files import read_backend_files
 from edgen.planning.gates import find_annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
@@ -49,42 +49,42 @@ class JobSource(NamedTuple):
 
     job: Job
     name: str
-    reach: Reach
+    allowed: AllowedFiles
 
     @classmethod
     def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
         """Load a job file. `overrides`: in the form of `--set`. Raises JobError."""
-        reach = Reach.of(path, overrides, outside=allow_outside)
-        return cls(load_job(path, overrides), str(path), reach)
+        allowed = AllowedFiles.of(path, overrides, outside=allow_outside)
+        return cls(load_job(path, overrides), str(path), allowed)
 
 
-def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
-    """Return the plan of a job file. `reach`: the files that it may name; None: its project's files."""
-    return make_plan(load_job(path, overrides), reach or Reach.of(path, overrides))
+def load_plan(path: Path, overrides: Sequence[str] = (), allowed: AllowedFiles | None = None) -> Plan:
+    """Return the plan of a job file. `allowed`: the files that it may name; None: its project's files."""
+    return make_plan(load_job(path, overrides), allowed or AllowedFiles.of(path, overrides))
 
 
 def load_plans(
-    path: Path, overrides: Sequence[str] = (), reach: Reach | None = None
+    path: Path, overrides: Sequence[str] = (), allowed: AllowedFiles | None = None
 ) -> tuple[Job, dict[str, Plan]]:
     """Return the job of a job file, and the plans of its arms by name."""
     job = load_job(path, overrides)
-    return job, make_plans(job, str(path), reach or Reach.of(path, overrides))
+    return job, make_plans(job, str(path), allowed or AllowedFiles.of(path, overrides))
 
 
-def make_plans(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
+def make_plans(job: Job, source: str, allowed: AllowedFiles) -> dict[str, Plan]:
     """Return the plan of each arm of a job, by the arm's name. Error messages call the job `source`."""
     jobs = list_arm_jobs(job, source)
     plans = {}
     for arm, arm_job in jobs.items():
         try:
-            plans[arm] = make_plan(arm_job, reach)
+            plans[arm] = make_plan(arm_job, allowed)
         except FileError as error:
             if not arm:
                 raise
             needed = Problem("needed by", f"arm {arm}")
             raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
-    if problems := _find_value_differences(plans, own, load_job_space(job, reach)) if own else []:
+    if problems := _find_value_differences(plans, own, load_job_space(job, allowed)) if own else []:
         raise JobError.of(source, problems)
     return plans
 
@@ -128,10 +128,10 @@ def _identify_entry(entry: Entry) -> tuple[str, bytes]:
     return entry.value, msgspec.json.encode((entry.fields, entry.when), order="deterministic")
 
 
-def make_plan(job: Job, reach: Reach) -> Plan:
-    """Return the plan of a job within `reach`."""
-    job = with_files(job, reach)
-    space = load_job_space(job, reach)
+def make_plan(job: Job, allowed: AllowedFiles) -> Plan:
+    """Return the plan of a job within `allowed`."""
+    job = with_files(job, allowed)
+    space = load_job_space(job, allowed)
     for section, _ in iterate_sections(space):
         section.check(space)
     if wrong := explain_split_problem(job.split.by, space):
@@ -142,7 +142,7 @@ def make_plan(job: Job, reach: Reach) -> Plan:
     templates = list_templates(job, space)
     if registry.find_plugin("protocol", job.protocol) is not None:
         require_templates(protocol, templates)
-    prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
+    prompts = {use: load_template(template, allowed, space) for use, template in templates.items()}
     extra = {}
     for use in [
         one for one in registry.list_names("protocol") if one in job.prompts and one not in templates
@@ -152,9 +152,9 @@ def make_plan(job: Job, reach: Reach) -> Plan:
         if isinstance(judge, ConversationProtocol):
             continue
         templates[use] = judge.template(job.prompts[use], job.pairs.compare, space)
-        extra[use] = load_template(templates[use], reach, space)
+        extra[use] = load_template(templates[use], allowed, space)
     for use, template in find_annotator_templates(job).items() if job.labels else ():
-        templates[use], extra[use] = template, load_template(template, reach, space)
+        templates[use], extra[use] = template, load_template(template, allowed, space)
         check_schema(extra[use], find_backend(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
     prompts, extra = (
@@ -162,7 +162,7 @@ def make_plan(job: Job, reach: Reach) -> Plan:
         for some in (prompts, extra)
     )
     named = any(backend.FILES for backend in job.backends.values())
-    plan = Plan(job, space, prompts, extra, read_backend_files(job, reach) if named else {})
+    plan = Plan(job, space, prompts, extra, read_backend_files(job, allowed) if named else {})
     _try_out(plan, templates)
     return plan
 
@@ -193,17 +193,17 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
         raise JobError.of(job.name, problems)
 
 
-def with_files(job: Job, reach: Reach) -> Job:
+def with_files(job: Job, allowed: AllowedFiles) -> Job:
     """Return the job with contents in place of names of files in its protocol's settings, and with resolved
     label sets."""
-    held = part_of(find_job_protocol(job), RolesAndSettings).with_files(job, reach.require)
-    return with_label_sets(held, reach) if held.gates or held.labels else held
+    held = part_of(find_job_protocol(job), RolesAndSettings).with_files(job, allowed.require)
+    return with_label_sets(held, allowed) if held.gates or held.labels else held
 
 
-def load_job_space(job: Job, reach: Reach) -> Space:
+def load_job_space(job: Job, allowed: AllowedFiles) -> Space:
     """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, or a file that
     the job may not name."""
-    space = load_space(reach.require("preference_space", job.space, "space"))
+    space = load_space(allowed.require("preference_space", job.space, "space"))
     return msgspec.structs.replace(space, family=job.family)
 
 
@@ -295,17 +295,17 @@ def wants_logprobs(job: Job, config: BackendConfig) -> bool:
     return job.pairs.logprobs is not None and job.backends.get(find_backend_name(job, "judge")) == config
 
 
-def find_template(template: Template, reach: Reach) -> Path:
+def find_template(template: Template, allowed: AllowedFiles) -> Path:
     """Return the file of a template: the job's, or the default in the protocol's package."""
     if template.name is None and template.file is not None:
         return template.file
-    return reach.require("prompts", template.name or "", template.key)
+    return allowed.require("prompts", template.name or "", template.key)
 
 
-def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
+def load_template(template: Template, allowed: AllowedFiles, space: Space) -> Prompt:
     """Load a template, and check its variables and its schema."""
-    path = find_template(template, reach)
-    reach.check_beside(path, template.key)
+    path = find_template(template, allowed)
+    allowed.check_schema_file(path, template.key)
     prompt = load_prompt(
         path, template.variables, expects=template.expects, fields=list_template_fields(space)
     )
@@ -321,16 +321,17 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
     """Add a template and its schema to the texts of a run's inputs; return the template's file name.
     Different templates with the same name get different names."""
-    beside = None if schema is None else render_schema(schema)
+    schema_text = None if schema is None else render_schema(schema)
     stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
     free = next(
         name
         for name in stems
-        if f"{name}.j2" not in texts or (texts[f"{name}.j2"], texts.get(f"{name}{SUFFIX}")) == (text, beside)
+        if f"{name}.j2" not in texts
+        or (texts[f"{name}.j2"], texts.get(f"{name}{SUFFIX}")) == (text, schema_text)
     )
     texts[f"{free}.j2"] = text
-    if beside is not None:
-        texts[f"{free}{SUFFIX}"] = beside
+    if schema_text is not None:
+        texts[f"{free}{SUFFIX}"] = schema_text
     return f"{free}.j2"
 
 

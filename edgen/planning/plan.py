@@ -180,7 +180,7 @@ class Plan:
         """Forget all prepared rounds but the first."""
         del self._rules_by_round[1:]
 
-    def list_twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - the same in all scenarios
+    def list_sibling_tasks(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - the same in all scenarios
         """Return the other replicates; none with branching, where requests are shared in another way."""
         return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 

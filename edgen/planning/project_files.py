@@ -15,7 +15,7 @@ from typing import Any
 from edgen.config import parse_job
 from edgen.core.values import Scenario
 from edgen.core.yaml_text import as_key, as_text
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
@@ -39,7 +39,7 @@ def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
         "protocol": protocol,
         "backends": {"default": {"type": "simulator"}},
     }
-    return make_plan(parse_job(values, f"of --protocol {protocol}"), make_unlimited_reach())
+    return make_plan(parse_job(values, f"of --protocol {protocol}"), allow_all_files())
 
 
 def write_templates(plan: Plan) -> dict[str, str]:

@@ -93,7 +93,7 @@ class RequestCheck:
         name = self._protocol
         if not isinstance(request, Request):
             refuse_value("protocol", name, f"yielded a {type(request).__name__}, not a Request")
-        plain = msgspec.structs.replace(request, scene=None, view=None, alike=())
+        plain = msgspec.structs.replace(request, scene=None, view=None, same_prompt=())
         checked = require_value("protocol", name, plain, Request, "a Request")
         if not checked.messages:
             refuse_value("protocol", name, "yielded a Request without messages")

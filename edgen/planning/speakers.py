@@ -68,7 +68,7 @@ def describe_templates(plan: Plan) -> list[str]:
 
 def _describe_turns(plan: Plan) -> Iterator[str]:
     """Yield a sentence for each template of single turns that shows turns of speakers who are no roles."""
-    from edgen.simulator.prompts.prompt_roles import find_strangers
+    from edgen.simulator.prompts.prompt_roles import find_unknown_speakers
 
     own = dict(plan.rules.words)
     speakers = tuple((role, *own.get(role, ())) for role in plan.job.speakers)
@@ -82,7 +82,7 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
             continue
         text = "\n".join(message.content for message in messages)
         shown = {*_SHOWN.findall(text), *_KEYED.findall(text)}
-        strangers = [name for name in find_strangers(text, speakers) if name in shown]
+        strangers = [name for name in find_unknown_speakers(text, speakers) if name in shown]
         if names := list(dict.fromkeys([*strangers, *_find_names(text, speakers)])):
             yield (
                 f"{Path(plan.prompts[use].source).name}: {_describe_speakers(names, speakers)}. Answers may speak "
@@ -124,10 +124,10 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
 
 
 def _explain_strangers(plan: Plan, request: Request) -> str | None:
-    from edgen.simulator.prompts.prompt_roles import find_strangers
+    from edgen.simulator.prompts.prompt_roles import find_unknown_speakers
 
     text = "\n".join(message.content for message in request.prose or request.messages)
-    names = find_strangers(text, request.speakers)
+    names = find_unknown_speakers(text, request.speakers)
     if not names:
         return None
     (prompt,) = plan.prompts.values()

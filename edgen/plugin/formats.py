@@ -21,8 +21,8 @@ Tables of conversations
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
 Pairs
     Pair, Label, Side, ComparedPair, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: the number of turns
-        after a pair parts. Evidence, evidence_of, signal_behind: the basis of a label. digest_of: the digest
-        of messages.
+        after a pair parts. Evidence, evidence_of, find_label_signal: the basis of a label. digest_of: the
+        digest of messages.
 Texts of writers
     RunFolder: the folder of a run. guide_of: the guide of its conversations.
     WrittenTexts, read_written: texts that a writer wrote for its turns.
@@ -61,7 +61,7 @@ from edgen.export.conversation_rows import make_table as make_table
 from edgen.export.conversation_rows import read_row as read_row
 from edgen.export.evidence import Evidence as Evidence
 from edgen.export.evidence import evidence_of as evidence_of
-from edgen.export.evidence import signal_behind as signal_behind
+from edgen.export.evidence import find_label_signal as find_label_signal
 from edgen.export.files import JsonLines as JsonLines
 from edgen.export.files import ParquetFile as ParquetFile
 from edgen.export.files import ParquetFiles as ParquetFiles

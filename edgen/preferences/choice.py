@@ -18,7 +18,7 @@ from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import SeveralRuns, pair_between_arms
 
 
-class Parting(NamedTuple):
+class Divergence(NamedTuple):
     """Two candidates of a scenario, and the number of turns that they share from the start (`prefix`)."""
 
     a: Candidate
@@ -26,7 +26,7 @@ class Parting(NamedTuple):
     prefix: int
 
     @classmethod
-    def of(cls, a: Candidate, b: Candidate) -> Parting:
+    def of(cls, a: Candidate, b: Candidate) -> Divergence:
         return cls(a, b, count_shared_turns(a, b))
 
     @property
@@ -68,7 +68,7 @@ class PairChoice:
             return [*itertools.combinations(names, 2)]
         return draw_matches(names, self.wanted.matches, self.reader.job.seed, index)
 
-    def iterate_partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
+    def iterate_divergences(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Divergence]]:
         """Yield the pairs with their candidates' names, without pairs that part near their end."""
         pairs = self.list_names(index, names)
         candidates = {
@@ -76,16 +76,16 @@ class PairChoice:
             for name in dict.fromkeys(itertools.chain.from_iterable(pairs))
         }
         for a, b in pairs:
-            parting = Parting.of(candidates[a], candidates[b])
-            if not parting.is_near_end(self.wanted.min_turns_left):
-                yield a, b, parting
+            divergence = Divergence.of(candidates[a], candidates[b])
+            if not divergence.is_near_end(self.wanted.min_turns_left):
+                yield a, b, divergence
 
     def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the names of the pairs, without pairs that part near their end. Without `min_turns_left`, no
         turn is read."""
         if self.wanted.min_turns_left is None:
             return self.list_names(index, names)
-        return [(a, b) for a, b, _ in self.iterate_partings(index, names)]
+        return [(a, b) for a, b, _ in self.iterate_divergences(index, names)]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one side of a pair."""

@@ -21,7 +21,7 @@ from edgen.core.pair import (
     Side,
     Verdict,
 )
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.preferences.rollout_evidence import RolloutOutcome
 
 _STAR = "* "
@@ -36,9 +36,9 @@ def describe_pairs(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[
         yield 0, "pairs"
     for pair in pairs:
         a, b = (_name(side) for side in (pair.a, pair.b))
-        yield 2, escape_hidden(f"{a} and {b}: {_describe_label(pair)}")
+        yield 2, escape_for_terminal(f"{a} and {b}: {_describe_label(pair)}")
         for line in _describe_evidence(pair, rollouts.get(pair.id, ())):
-            yield 4, escape_hidden(line)
+            yield 4, escape_for_terminal(line)
 
 
 def _name(side: Side) -> str:
@@ -61,7 +61,7 @@ def _describe_label(pair: Pair) -> str:
 def _describe_evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
     """Yield the signals, with a star at the label's; then strengths, and texts that address a judge."""
     for signal in _list_signals(pair):
-        star = _STAR if pair.label is not None and _is_behind(signal, pair.label) else ""
+        star = _STAR if pair.label is not None and _is_of_label(signal, pair.label) else ""
         yield f"{star}{_describe(signal, pair)}"
     for one in rollouts:
         yield f"  rollout {one.number + 1}: {_describe_rollout(one)}"
@@ -93,7 +93,7 @@ def _list_signals(pair: Pair) -> Iterator[Signal]:
         yield signals.judged
 
 
-def _is_behind(signal: Signal, label: Label) -> bool:
+def _is_of_label(signal: Signal, label: Label) -> bool:
     """Return whether a label rests on a signal."""
     if label.k is not UNSET:
         return isinstance(signal, RolloutSignal) and signal.by == label.by

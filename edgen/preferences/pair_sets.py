@@ -9,13 +9,14 @@ labels that choose the longer side, in words, and the share that choose side a.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import Pair, Side, cut_at_response
-from edgen.core.text import number, percent
+from edgen.core.text import format_interval, number, percent
 from edgen.preferences.bias import round_values
 from edgen.stats.agreement import agreement
 from edgen.stats.intervals import Estimate, share
@@ -122,10 +123,9 @@ def render_comparison(found: SetComparison) -> Iterator[str]:
 def _format_estimate(one: Estimate | None) -> str:
     if one is None:
         return "not known"
-    said = percent(one.value)
-    return said if one.low is None else f"{said} ({percent(one.low)} to {percent(one.high)})"
+    return percent(one.value) + format_interval(one.low, one.high, percent)
 
 
 def _format_span(value: float | None, interval: list[float] | None) -> str:
-    said = number(value, 3)
-    return said if interval is None else f"{said} ({number(interval[0], 3)} to {number(interval[1], 3)})"
+    low, high = interval or (None, None)
+    return number(value, 3) + format_interval(low, high, partial(number, digits=3))

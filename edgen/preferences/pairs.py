@@ -27,13 +27,13 @@ from edgen.core.pair import (
 )
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
-from edgen.preferences.choice import PairChoice, Parting
+from edgen.preferences.choice import Divergence, PairChoice
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.response_pairs import list_response_pairs
 from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
-from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
+from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 from edgen.preferences.signals import make_human_signal, make_probability_signal
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
@@ -157,14 +157,14 @@ class _Known(NamedTuple):
             known = human or (a, b) in judged
             if not (known or (a, b) in chosen):
                 continue
-            parting = Parting.of(candidates[a], candidates[b])
-            asked = self.choice.every or self.played is not None or parting.is_near_end(least)
+            divergence = Divergence.of(candidates[a], candidates[b])
+            asked = self.choice.every or self.played is not None or divergence.is_near_end(least)
             if not (known or asked):
                 continue
-            signals = self._collect_signals(index, (a, b), parting, outcomes, directed)
+            signals = self._collect_signals(index, (a, b), divergence, outcomes, directed)
             signals = msgspec.structs.replace(signals, human=human)
-            pair = _make_pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
-            if pair.left_out is None and parting.is_near_end(least):
+            pair = _make_pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", divergence, signals)
+            if pair.left_out is None and divergence.is_near_end(least):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
 
@@ -180,34 +180,34 @@ class _Known(NamedTuple):
         self,
         index: int,
         names: tuple[str, str],
-        parting: Parting,
+        divergence: Divergence,
         outcomes: Mapping[str, Outcomes],
         directed: Mapping[str, str | None],
     ) -> Signals:
         """Return the signals of a pair except people's votes. `directed`: for each conversation, the part
         that addresses a judge."""
-        a, b, prefix = parting
+        a, b, prefix = divergence
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
         speaks = [
-            self._find_directed_part(index, PartingTurn(name, prefix + 1), directed[name]) for name in names
+            self._find_directed_part(index, DivergingTurn(name, prefix + 1), directed[name]) for name in names
         ]
         return Signals(
             probability=make_probability_signal(a.probability, b.probability),
             oracle=tuple(_list_judgements(said, digest_texts(a, b))),
             judge_directed=JudgeDirected(a=speaks[0], b=speaks[1]) if speaks != [None, None] else UNSET,
-            rollouts=self._collect_rollout_signals(index, names, parting, outcomes),
+            rollouts=self._collect_rollout_signals(index, names, divergence, outcomes),
         )
 
     def _collect_rollout_signals(
-        self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
+        self, index: int, names: tuple[str, str], divergence: Divergence, outcomes: Mapping[str, Outcomes]
     ) -> tuple[RolloutSignal, ...] | UnsetType:
         """Return the signals of a pair by rollouts, if labels rest on rollouts."""
         if self.played is None:
             return UNSET
         judged = None if self.judge is None else outcomes.get(self.judge)
-        return tuple(list_rollout_signals(self.played, index, names, parting, judged))
+        return tuple(list_rollout_signals(self.played, index, names, divergence, judged))
 
-    def _find_directed_part(self, index: int, response: PartingTurn, own: str | None) -> str | None:
+    def _find_directed_part(self, index: int, response: DivergingTurn, own: str | None) -> str | None:
         """Return the part of a side that addresses a judge, from its own conversation (`own`) or else from a
         rollout of its response."""
         if own is not None or self.played is None:
@@ -216,10 +216,10 @@ class _Known(NamedTuple):
         return find_first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
 
 
-def _make_pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
+def _make_pair(reader: RunReader, identifier: str, divergence: Divergence, signals: Signals) -> Pair:
     """Return a pair without a label."""
-    a, b, prefix = parting
-    responses = parting.responses
+    a, b, prefix = divergence
+    responses = divergence.responses
     rollouts = () if signals.rollouts is UNSET else signals.rollouts
     judged = [signal.simulated for signal in signals.oracle]
     simulated = a.simulated or b.simulated or any((*judged, *(one.simulated for one in rollouts)))

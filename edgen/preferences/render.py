@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgen.core.text import quantity
+from edgen.core.text import format_interval, quantity
 from edgen.preferences.labels import UNLABELLED
 from edgen.preferences.policies import describe_policies
 
@@ -259,7 +259,7 @@ def _format_estimate(estimate: Report | None, form: str, *, counted: bool = True
     if estimate["low"] is None or estimate["high"] is None:
         text += " (no interval from one scenario)"
     else:
-        text += f" ({form.format(estimate['low'])} to {form.format(estimate['high'])})"
+        text += format_interval(estimate["low"], estimate["high"], form.format)
     return f"{text}, {quantity(estimate['n'], 'pair')}" if counted else text
 
 
@@ -273,4 +273,5 @@ def _describe_zero(estimate: Report | None) -> str:
 def _format_coefficient(value: float | None, interval: list[float] | None = None) -> str:
     if value is None:
         return "undefined (all labels are alike)"
-    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
+    low, high = interval or (None, None)
+    return f"{value:.3f}" + format_interval(low, high, "{:.3f}".format)

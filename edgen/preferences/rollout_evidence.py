@@ -13,10 +13,10 @@ from msgspec import UNSET
 from edgen.config import PairSettings
 from edgen.core.pair import Pair, Side, make_candidate_name
 from edgen.core.values import RejectionReason
-from edgen.preferences.choice import PairChoice, Parting
+from edgen.preferences.choice import Divergence, PairChoice
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
-from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
+from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
@@ -42,13 +42,13 @@ def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
     if not signals:
         return []
     names = [make_candidate_name(side.arm or "", side.replicate) for side in (pair.a, pair.b)]
-    parting = Parting.of(*(reader.candidate(pair.scenario, name) for name in names))
+    divergence = Divergence.of(*(reader.candidate(pair.scenario, name) for name in names))
     choice = PairChoice(reader, PairSettings(rollouts=signals[0].k))
     judged = _find_outcomes(reader, next(filter(None, (one.judge for one in signals)), None), pair.scenario)
-    responses = [PartingTurn(name, parting.prefix + 1) for name in names]
+    responses = [DivergingTurn(name, divergence.prefix + 1) for name in names]
     for ledgers in _list_ledgers(reader, pair):
         with PlayedRollouts(choice, {path.stem: path for path in ledgers}) as played:
-            made = list_rollout_signals(played, pair.scenario, (names[0], names[1]), parting, judged)
+            made = list_rollout_signals(played, pair.scenario, (names[0], names[1]), divergence, judged)
             if tuple(made) == signals:
                 return [*_list_outcomes(played, pair.scenario, responses, judged or {})]
     return []
@@ -86,7 +86,7 @@ def _find_outcomes(reader: RunReader, judge: str | None, index: int) -> Outcomes
 
 
 def _list_outcomes(
-    played: PlayedRollouts, index: int, responses: list[PartingTurn], judged: Outcomes
+    played: PlayedRollouts, index: int, responses: list[DivergingTurn], judged: Outcomes
 ) -> Iterator[RolloutOutcome]:
     both = zip(*(played.of(index, one) for one in responses), strict=True)
     for number, (a, b) in enumerate(both):

@@ -12,9 +12,9 @@ import msgspec
 
 from edgen.core.pair import OracleSignal, RolloutSignal, digest_texts
 from edgen.core.values import RejectionReason, Status
-from edgen.preferences.choice import Parting
+from edgen.preferences.choice import Divergence
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
-from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
+from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 
 _DIGITS = 9
 _decode = msgspec.json.Decoder(JudgedComparison).decode
@@ -33,11 +33,11 @@ def make_signal_by_probability(
     return _make_signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
 
 
-def make_signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
+def make_signal_by_judge(signals: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
     """Return the signal by a judge's comparisons of rollouts; None stands for two identical rollouts.
     `simulated`: a simulator played the rollouts."""
-    values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
-    read = [one for one in said if one is not None]
+    values = [0.5 if one is None or one.tie or one.p is None else one.p for one in signals]
+    read = [one for one in signals if one is not None]
     p = fmean(values) if _has_enough(k, values) else None
     se = math.sqrt(variance(values) / len(values)) if p is not None and len(values) > 1 else None
     signal = _make_signal(
@@ -79,13 +79,17 @@ def _make_signal(
 
 
 def list_rollout_signals(
-    played: PlayedRollouts, index: int, names: tuple[str, str], parting: Parting, judged: Outcomes | None
+    played: PlayedRollouts,
+    index: int,
+    names: tuple[str, str],
+    divergence: Divergence,
+    judged: Outcomes | None,
 ) -> Iterator[RolloutSignal]:
     """Yield the signals of a pair by its rollouts: one by their probabilities, and one by the judge with the
     outcomes `judged`."""
-    if parting.responses is None or parting.is_near_end(played.choice.wanted.min_turns_left):
+    if divergence.responses is None or divergence.is_near_end(played.choice.wanted.min_turns_left):
         return
-    responses = [PartingTurn(name, parting.prefix + 1) for name in names]
+    responses = [DivergingTurn(name, divergence.prefix + 1) for name in names]
     both = [played.of(index, one) for one in responses]
     known = [
         [one.probability for one in side if one is not None and one.probability is not None] for side in both
@@ -99,7 +103,7 @@ def list_rollout_signals(
 
 
 def _list_judgements(
-    responses: Sequence[PartingTurn], both: Sequence[Sequence[Any]], judged: Outcomes
+    responses: Sequence[DivergingTurn], both: Sequence[Sequence[Any]], judged: Outcomes
 ) -> Iterator[OracleSignal | None]:
     """Yield the judge's comparison of the first rollouts of both responses, of the second ones, and so on, if
     their texts are unchanged."""

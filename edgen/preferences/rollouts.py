@@ -25,7 +25,7 @@ from edgen.store.ledger import LedgerReader
 _encode = msgspec.json.Encoder().encode
 
 
-class PartingTurn(NamedTuple):
+class DivergingTurn(NamedTuple):
     """A response at which a pair parts: the last of the first `turns` turns of the candidate `name`."""
 
     name: str
@@ -35,12 +35,17 @@ class PartingTurn(NamedTuple):
         """Return the name of the `number`-th rollout of this response."""
         return f"{self.name}@{self.turns}.{number}"
 
+    def render_for_digest(self) -> str:
+        """Return the response as text for the digest of the rollouts' units. Stored digests hold this form,
+        with an earlier name of the class."""
+        return f"PartingTurn(name={self.name!r}, turns={self.turns!r})"
 
-def read_rollout(task: str) -> tuple[PartingTurn, int]:
+
+def read_rollout(task: str) -> tuple[DivergingTurn, int]:
     """Split the name of a rollout into the response and the number."""
     name, _, rest = task.partition("@")
     turns, _, number = rest.partition(".")
-    return PartingTurn(name, int(turns)), int(number)
+    return DivergingTurn(name, int(turns)), int(number)
 
 
 class RolloutRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +62,13 @@ class RolloutRecord(msgspec.Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(RolloutRecord).decode
 
 
-def list_parted_responses(
+def list_diverging_responses(
     choice: PairChoice, index: int, names: Sequence[str]
-) -> Iterator[tuple[PartingTurn, PartingTurn]]:
+) -> Iterator[tuple[DivergingTurn, DivergingTurn]]:
     """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
-    for a, b, parting in choice.iterate_partings(index, names):
-        if parting.responses is not None:
-            yield PartingTurn(a, parting.prefix + 1), PartingTurn(b, parting.prefix + 1)
+    for a, b, divergence in choice.iterate_divergences(index, names):
+        if divergence.responses is not None:
+            yield DivergingTurn(a, divergence.prefix + 1), DivergingTurn(b, divergence.prefix + 1)
 
 
 def digest_given(turns: Sequence[Turn]) -> str:
@@ -97,13 +102,13 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         """Yield the names of the rollouts that a judge compares: rollouts of the same number, of both
         responses of a pair."""
         known = None if self._planned else self._of_scenario(index)
-        for a, b in list_parted_responses(self.choice, index, names):
+        for a, b in list_diverging_responses(self.choice, index, names):
             for number in range(self.k):
                 one, other = a.name_rollout(number), b.name_rollout(number)
                 if known is None or (one in known and other in known):
                     yield one, other
 
-    def of(self, index: int, response: PartingTurn) -> list[Candidate | None]:
+    def of(self, index: int, response: DivergingTurn) -> list[Candidate | None]:
         """Return all k rollouts of a response, with None for those that failed or are missing."""
         known = self._of_scenario(index)
         return [known.get(response.name_rollout(number)) for number in range(self.k)]

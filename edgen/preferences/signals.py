@@ -32,7 +32,7 @@ _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
 
 def make_oracle_signal(
-    judge: str, model: str, compare: Compare, verdicts: Sequence[Verdict], simulated: bool = False
+    judge: str, model: str, compare: Compare, verdicts: Sequence[Verdict], *, simulated: bool = False
 ) -> OracleSignal:
     """Return the signal of one judge's verdicts on one pair.
 

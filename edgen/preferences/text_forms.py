@@ -19,7 +19,7 @@ codes: Any = import_module("re._constants")
 _parser: Any = import_module("re._parser")
 _NAME = re.compile("<([A-Z_]+)>")
 # Letters that case-insensitive expressions treat as equal to others, beyond the effect of `lower`.
-_ALIKE = str.maketrans("İıΣςᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiσσвдосттъѣꙋ")
+_LOWER_CASE = str.maketrans("İıΣςᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiσσвдосттъѣꙋ")
 Words = frozenset[str]  # every text that a form matches contains at least one of these
 
 
@@ -59,7 +59,7 @@ class Forms:
     def choose(self, text: str) -> dict[str, list[re.Pattern[str]]]:
         """Return the forms that can match a text or a part of it, by section."""
         places, is_ascii = {*self._always}, text.isascii()
-        folded = text.lower() if is_ascii else text.translate(_ALIKE).lower()
+        folded = text.lower() if is_ascii else text.translate(_LOWER_CASE).lower()
         for by_word in (self._ascii,) if is_ascii else (self._ascii, self._others):
             for word in [word for word in by_word if word in folded]:
                 places.update(by_word[word])
@@ -82,7 +82,7 @@ def _needs(items: Iterable[tuple[Any, Any]]) -> list[Words]:
         if code is codes.LITERAL and not chr(what).isspace():
             run += chr(what)
             continue
-        found += [frozenset({run.translate(_ALIKE).lower()})] if run else []
+        found += [frozenset({run.translate(_LOWER_CASE).lower()})] if run else []
         run = ""
         if code is codes.SUBPATTERN:
             found += _needs(what[-1])

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from edgen.core.errors import RunError
 from edgen.core.pair import Candidate, ResponsePlace, SideName, cut_at_response, digest_texts
 from edgen.core.values import Turn
-from edgen.preferences.choice import PairChoice, Parting
+from edgen.preferences.choice import Divergence, PairChoice
 from edgen.preferences.response_pairs import list_response_places
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_reader import RunReader
@@ -101,10 +101,10 @@ def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:
     choice = PairChoice(reader, reader.job.pairs)
     for index, names in reader.scenarios():
         if len(names) > 1:
-            for _, _, parting in choice.iterate_partings(index, names):
-                if parting.a.turns != parting.b.turns:
-                    texts = digest_texts(parting.a, parting.b)
-                    yield VotePair(parting.a.id, parting.b.id, texts, index)
+            for _, _, divergence in choice.iterate_divergences(index, names):
+                if divergence.a.turns != divergence.b.turns:
+                    texts = digest_texts(divergence.a, divergence.b)
+                    yield VotePair(divergence.a.id, divergence.b.id, texts, index)
 
 
 def _of_responses(reader: RunReader, most: int | None) -> Iterator[VotePair]:
@@ -129,7 +129,7 @@ def read_texts(reader: RunReader, pair: VotePair) -> VoteTexts | None:
         return None
     if digest_texts(a, b) != pair.texts:
         return None
-    prefix = Parting.of(a, b).prefix
+    prefix = Divergence.of(a, b).prefix
     return VoteTexts(
         _strip_turn_facts(a.turns[:prefix]),
         _strip_turn_facts(a.turns[prefix:]),

@@ -60,17 +60,17 @@ def check_size(text: str, sandbox: Sandbox) -> None:
 
 def check_template(
     template: nodes.Template,
-    given: Collection[str],
+    defined: Collection[str],
     available: Collection[str],
     fields: Mapping[str, Collection[str]],
 ) -> tuple[list[Problem], frozenset[str]]:
     """Return all problems of `template`, in the order of its lines, and the variables that rendering needs:
-    those used in it, neither set in it nor `given` by its sandbox. The variables count only if there are no
+    those used in it, neither set in it nor `defined` by its sandbox. The variables count only if there are no
     problems. Raises TemplateSyntaxError for errors of Jinja's own compiler."""
     found = [*_find_forbidden_constructs(template), *_list_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:
-        used = frozenset(meta.find_undeclared_variables(template) - set(given))
+        used = frozenset(meta.find_undeclared_variables(template) - set(defined))
         found = _find_unknown_names(template, used - set(available), available)
         found += _find_unknown_fields(template, fields)
     return [Problem(f"line {line}", message) for line, message in sorted(found)], used

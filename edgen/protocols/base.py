@@ -273,7 +273,7 @@ class Question(NamedTuple):
     role: str = "default"  # the job's role that answers
     schema: bytes | None = None  # the template's; None without one
     logprobs: int | None = None  # see Request
-    alike: tuple[Address, ...] = ()
+    same_prompt: tuple[Address, ...] = ()
     """Addresses at which the same request is made again, for an independent answer each."""
     speakers: tuple[tuple[str, ...], ...] = ()  # see Request
     form: Form | None = None  # of the answer, as returned by the template's `Prompting.form`
@@ -299,7 +299,7 @@ class Question(NamedTuple):
             prose=prose,
             logprobs=self.logprobs,
             speakers=self.speakers,
-            one_of_several=self.several or bool(self.alike),
+            one_of_several=self.several or bool(self.same_prompt),
             scene=self.scene,
             view=self.view,
         )
@@ -334,9 +334,9 @@ def ask(
                 return msgspec.structs.replace(result, detail=f"{result.detail}; {_SAME_AGAIN}")
             request = unlike
         sent.append(request)
-        if question.alike and attempt == 0:
-            alike = tuple(question.request(other, rules.seed) for other in question.alike)
-            request = msgspec.structs.replace(request, alike=alike)
+        if question.same_prompt and attempt == 0:
+            same_prompt = tuple(question.request(other, rules.seed) for other in question.same_prompt)
+            request = msgspec.structs.replace(request, same_prompt=same_prompt)
         if attempt and isinstance(result, Rejection):
             request = msgspec.structs.replace(request, retry_reason=result.code)
         try:

@@ -95,7 +95,9 @@ def _would_repeat(roles: Collection[str], rules: Rules) -> bool:
 
 
 def _delay_request(request: Request, by: int, seed: int) -> Request:
-    """Return a request and its `alike` ones with their attempt numbers raised by `by`."""
+    """Return a request and its `same_prompt` ones with their attempt numbers raised by `by`."""
     address = msgspec.structs.replace(request.address, attempt=request.address.attempt + by)
-    alike = tuple(_delay_request(one, by, seed) for one in request.alike)
-    return msgspec.structs.replace(request, address=address, seed=make_call_seed(seed, address), alike=alike)
+    same_prompt = tuple(_delay_request(one, by, seed) for one in request.same_prompt)
+    return msgspec.structs.replace(
+        request, address=address, seed=make_call_seed(seed, address), same_prompt=same_prompt
+    )

@@ -173,7 +173,7 @@ def judge_pair(
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
             later = range(1, votes) if vote == 0 else ()
-            alike = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
+            same_prompt = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
             question = Question(
                 address,
                 messages[order],
@@ -181,7 +181,7 @@ def judge_pair(
                 "judge",
                 prompt.schema,
                 pairs.logprobs,
-                alike,
+                same_prompt,
                 form=prompt.form(VERDICT),
                 several=votes > 1,
                 view=views.get(order),

@@ -208,10 +208,10 @@ class Spent(msgspec.Struct):
         self.key = key
         self.simulated |= reply.simulated
         self.by_role[asked.role] = AnsweringModel(backend, _clean_model_name(reply.model or model))
-        if (given := reply.given) is not None:
+        if (times := reply.given) is not None:
             place = asked.address
             self.times.append(
-                AnswerTime(asked.role, place.step, place.attempt, *msgspec.structs.astuple(given))
+                AnswerTime(asked.role, place.step, place.attempt, *msgspec.structs.astuple(times))
             )
 
 
@@ -223,19 +223,19 @@ def _clean_model_name(name: str) -> str:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a task: a record, or the reason why there is none. `beside`: further values to keep, as
+    """The end of a task: a record, or the reason why there is none. `additional`: further values to keep, as
     JSON, by name."""
 
     status: Status
     reason: str | None = None
     detail: str | None = None
     record: bytes | None = None
-    beside: Mapping[str, bytes] = {}
+    additional: Mapping[str, bytes] = {}
 
     @classmethod
-    def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
-        """Return the end of a task with a result. `record` and `beside` are kept."""
-        return cls(Status.ACCEPTED, record=record, beside=beside or {})
+    def accepted(cls, record: bytes, additional: Mapping[str, bytes] | None = None) -> Settled:
+        """Return the end of a task with a result. `record` and `additional` are kept."""
+        return cls(Status.ACCEPTED, record=record, additional=additional or {})
 
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:
@@ -275,7 +275,7 @@ class Tasks(Face):
         """Return the work of one task of a scenario."""
         ...
 
-    def list_twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
+    def list_sibling_tasks(self, scenario: int, task: Any) -> Iterable[TaskId]:
         """Return the other tasks of a scenario that may begin with the same request, for an independent
         answer each."""
         return ()
@@ -363,9 +363,8 @@ def conversation_variables(
 
 def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
     """Return a judge's template variables about a space, with the scenario's values by their labels."""
-    names = [role.name for role in space.roles]
     return {
-        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
+        "space_roles": join_list(role.name for role in space.roles),
         "space_goal": space.description or "",
         "scenario_lines": "\n".join(
             f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions

@@ -79,10 +79,10 @@ def ask_for_values(
     wanted: int,
     prompt: Prompting,
     seed: int,
-    tell: Callable[[int, int], None] = lambda _kept, _dropped: None,
+    on_answer: Callable[[int, int], None] = lambda _kept, _dropped: None,
 ) -> Generator[Request, Reply, NewValues]:
-    """Yield one request at a time; return the new values, at most `wanted`. `tell` gets the numbers of kept
-    and dropped values after each answer."""
+    """Yield one request at a time; return the new values, at most `wanted`. `on_answer` gets the numbers of
+    kept and dropped values after each answer."""
     present = [entry.value for entry in space[dimension].entries]
     known, kept, dropped = KnownValues(present), list[str](), Counter[str]()
     answers = empty = barren = 0
@@ -119,7 +119,7 @@ def ask_for_values(
                 kept.append(value)
         empty += not listed
         barren = 0 if len(kept) > before else barren + 1
-        tell(len(kept), dropped.total())
+        on_answer(len(kept), dropped.total())
     return NewValues(tuple(kept), dict(sorted(dropped.items())), answers, empty)
 
 
@@ -144,5 +144,5 @@ def find_drop_reason(value: str, known: KnownValues) -> str | None:
         return "too_long"
     if value_problem(value) is not None or not any(map(str.isalnum, value)):
         return "not_allowed"
-    twin = known.twin(value)
+    twin = known.find_similar(value)
     return None if twin is None else twin[0]

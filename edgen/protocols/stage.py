@@ -115,13 +115,13 @@ class Stage:
         return ((branch and branch.role) or next(iter(self._names))).lower()
 
     def play(
-        self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
+        self, task: TaskId, start: list[PlayedTurn], until: int | None = None, before_role: Role | None = None
     ) -> Generator[Request, Reply, Played]:
         """Play the conversation from `start`: to its end, to `until` turns, or to the first turn of role
-        `but`."""
+        `before_role`."""
         entries = list(start)
         most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
-        while len(entries) < most and self.speaker(len(entries)) != but:
+        while len(entries) < most and self.speaker(len(entries)) != before_role:
             said = yield from self.speak(task, entries)
             if isinstance(said, Rejection):
                 return Played(entries, rejection=said)
@@ -167,22 +167,22 @@ class Stage:
         facts = list_facts(self.scenario, self._sees[role], self.rules.prepared or {})
         return View(role, facts, list_utterances(entry.turn for entry in entries), closing=CLOSING_MARK)
 
-    def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
+    def hear(self, role: Role, entries: Sequence[PlayedTurn], reply: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form with the detectors' findings, or a rejection."""
         side = role.lower()
         found: list[tuple[str, Literal["reject", "flag"], str]] = []
-        secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
+        secret = find_leak(reply.text, self._secret[role], [entry.turn.text for entry in entries])
         policy = self.settings
         if secret is not None:
             detail = f"the {side} says “{secret}”, and cannot know it"
             found.append((RejectionReason.LEAKED_SECRET, policy.leaked_secret, detail))
-        if loops(said.text, [entry.turn.text for entry in entries if entry.turn.role == role]):
-            found.append((RejectionReason.LOOP, policy.loop, f"the {side} repeats: {said.text[:80]}"))
+        if loops(reply.text, [entry.turn.text for entry in entries if entry.turn.role == role]):
+            found.append((RejectionReason.LOOP, policy.loop, f"the {side} repeats: {reply.text[:80]}"))
         for reason, action, detail in found:
             if action == "reject":
                 return Rejection(reason, detail)
         flags = tuple(str(reason) for reason, _, _ in found)
-        return PlayedTurn(Turn(role, said.text), said.repairs, flags, said.ended)
+        return PlayedTurn(Turn(role, reply.text), reply.repairs, flags, reply.ended)
 
     def messages(self, role: Role, entries: Sequence[PlayedTurn]) -> tuple[Message, ...]:
         """Return the messages to a role: its brief, its own turns as assistant, the others' turns as user.

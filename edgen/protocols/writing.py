@@ -134,10 +134,10 @@ def _make_view(turns: Sequence[Turn], count: int, address: Address, prompt: Prom
     return View(turns=list_utterances(_number_last_turn(turns)), text=text)
 
 
-def choose_texts(texts: Sequence[str], said: Turn, *, wrong: bool = False) -> Written:
-    """Return the texts that add something to `said`. With `wrong`, texts that are nearly right are dropped,
+def choose_texts(texts: Sequence[str], turn: Turn, *, wrong: bool = False) -> Written:
+    """Return the texts that add something to `turn`. With `wrong`, texts that are nearly right are dropped,
     too."""
-    right = [said.text, *(other.text for other in said.alternatives)]
+    right = [turn.text, *(other.text for other in turn.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()
     known = {_normalize_words(text) for text in right}

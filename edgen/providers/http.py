@@ -63,10 +63,10 @@ def describe_config(config: BackendConfig) -> dict[str, Any]:
 encode = msgspec.json.Encoder().encode
 
 
-def encode_prompt(said: Any) -> bytes:
+def encode_prompt(body: Any) -> bytes:
     """Encode a prompt as JSON. Raises CallError for a lone surrogate."""
     try:
-        return encode(said)
+        return encode(body)
     except UnicodeEncodeError:
         raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
 

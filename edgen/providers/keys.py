@@ -19,7 +19,7 @@ from edgen.providers.trust import (
     NoKey,
     Refused,
     decide_trust,
-    is_anothers,
+    is_of_other_service,
     write_command,
 )
 
@@ -38,7 +38,7 @@ def judge_key(
     if ask.library:
         return ask.variables[0], decide_trust(ask.variables[0], ask.url, consents)
     for name in ask.variables:
-        if environ.get(name, "").strip() or is_anothers(name):
+        if environ.get(name, "").strip() or is_of_other_service(name):
             decision = decide_trust(name, ask.url, consents)
             if environ.get(name, "").strip() or isinstance(decision, Refused):
                 return name, decision

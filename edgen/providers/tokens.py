@@ -48,18 +48,18 @@ def _read_bytes(data: object) -> bytes | None:
 
 
 def join_tokens(
-    said: Sequence[StatedToken | None], likely: Iterable[Sequence[StatedToken | None]]
+    stated: Sequence[StatedToken | None], likely: Iterable[Sequence[StatedToken | None]]
 ) -> tuple[Token, ...] | None:
     """Return the tokens of an answer, with the likely ones at each place; None if a token is invalid.
 
     A character whose bytes span several tokens belongs to the last of them, so the tokens spell the answer.
     """
-    if not said:
+    if not stated:
         return None
     tops = iter(likely)
     texts = codecs.getincrementaldecoder("utf-8")("replace")
     tokens: list[Token] = []
-    for one in said:
+    for one in stated:
         if one is None:
             return None
         text = one.text

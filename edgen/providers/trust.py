@@ -125,22 +125,24 @@ class Consent(msgspec.Struct, frozen=True):
 class Consents(msgspec.Struct, frozen=True):
     """All of the user's consents, and the file where a new one can be written."""
 
-    given: tuple[Consent, ...] = ()
+    entries: tuple[Consent, ...] = ()
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
-    def cover(self, variable: str, place: Destination) -> bool:
+    def may_send(self, variable: str, place: Destination) -> bool:
         """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
-        return any(one.variable in meant and _is_meant_for(one, place) for one in self.given)
+        return any(one.variable in meant and _is_meant_for(one, place) for one in self.entries)
 
     def name(self, variable: str, place: Destination) -> bool:
         """Return whether the user typed exactly that pair."""
-        return any(one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.given)
+        return any(
+            one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.entries
+        )
 
     def add(self, variable: str, place: Destination) -> Consents:
         """Return these consents and a new one."""
         more = Consent(place.host, None if place.loopback else place.port, variable, typed=True)
-        return Consents((*self.given, more), self.file)
+        return Consents((*self.entries, more), self.file)
 
 
 def _is_meant_for(consent: Consent, place: Destination) -> bool:
@@ -270,7 +272,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
             "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write "
             "others in ASCII, as xn--…)."
         )
-    if is_anothers(variable) and not consents.name(variable, place):
+    if is_of_other_service(variable) and not consents.name(variable, place):
         return Refused(
             f"the job wants {variable} sent to {place.name}, and by its name that is another service's "
             "secret. "
@@ -283,7 +285,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
             "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that "
             "is not set (api_key_env: NO_KEY)."
         )
-    if consents.cover(variable, place) or (
+    if consents.may_send(variable, place) or (
         place.secure and place.port == 443 and _is_own(variable, place.host)
     ):
         return Allowed(place)
@@ -322,7 +324,7 @@ def render_line(pair: str) -> str:
     return json.dumps(pair) if is_command(pair.partition("=")[2]) else pair
 
 
-def is_anothers(variable: str) -> bool:
+def is_of_other_service(variable: str) -> bool:
     """Return whether a variable, by its name, plainly holds another service's secret."""
     return not is_command(variable) and _ANOTHERS.fullmatch(variable) is not None
 

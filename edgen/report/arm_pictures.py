@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from edgen.core.text import (
     NONE,
     format_dollars,
+    format_interval,
     format_points,
     format_signed,
     join_list,
@@ -30,14 +32,14 @@ def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
     """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
     baseline."""
     for place, arm in enumerate(_list_other_arms(comparison)):
-        shares, numbers, alike = [], [], []
+        shares, numbers, unchanged = [], [], []
         for metric in comparison.metrics:
             found = next((d for d in metric.differences if d.arm == arm.label), None)
             if found is None or found.value is None:
                 continue
             base = metric.arms[comparison.baseline].value if comparison.baseline in metric.arms else None
             if not found.changed:
-                alike.append(metric.title)
+                unchanged.append(metric.title)
             elif metric.kind == "share":
                 shares.append((metric, found, _make_interval(metric, found, 100.0)))
             elif base:
@@ -48,7 +50,13 @@ def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
         for kind, rows, unit in drawn:
             last = kind == drawn[-1][0]
             yield _draw_forest(
-                f"forest-{place}-{kind}", arm, comparison.baseline, rows, unit, alike if last else [], folded
+                f"forest-{place}-{kind}",
+                arm,
+                comparison.baseline,
+                rows,
+                unit,
+                unchanged if last else [],
+                folded,
             )
 
 
@@ -69,14 +77,12 @@ def _make_interval(metric: Metric, difference: Difference, factor: float) -> Int
     value, low, high = (
         None if v is None else v * factor for v in (difference.value, difference.low, difference.high)
     )
-    said = format_signed(value, 1)
-    if low is not None and high is not None:
-        said += f" ({format_signed(low, 1)} to {format_signed(high, 1)})"
+    said = format_signed(value, 1) + format_interval(low, high, partial(format_signed, digits=1))
     return Interval(metric.title, value, low, high, said, "vermillion" if sure else "blue", hollow=not sure)
 
 
 def _draw_forest(
-    name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, alike: list[str], folded: str
+    name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, unchanged: list[str], folded: str
 ) -> Picture:
     clearest = sorted(found, key=lambda row: row[1].p_holm if row[1].p_holm is not None else 1.0)[:_MOST]
     rows = [row for row in found if row in clearest]
@@ -92,7 +98,7 @@ def _draw_forest(
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
-        + _describe_unchanged(alike),
+        + _describe_unchanged(unchanged),
         alternative=describe_rows("Forest plot", title, intervals),
         tables=(_tabulate_numbers(rows, unit, paired=arm.paired),),
         folded=folded,
@@ -210,10 +216,7 @@ def _format_value(kind: str, found: RatioEstimate | None) -> str:
     if found is None:
         return NONE
     form = {"share": percent, "usd": format_dollars}.get(kind, number)
-    if found.low is None or found.high is None:
-        return form(found.value)
-    ends = [form(end).removesuffix("%") for end in (found.low, found.high)]
-    return f"{form(found.value)} ({' to '.join(ends)})"
+    return form(found.value) + format_interval(found.low, found.high, lambda end: form(end).removesuffix("%"))
 
 
 def _format_difference(kind: str, found: Difference | None) -> str:
@@ -222,5 +225,5 @@ def _format_difference(kind: str, found: Difference | None) -> str:
     if not found.changed:
         return "none differs"
     form = {"share": format_points, "usd": format_dollars}.get(kind, format_signed)
-    ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
-    return f"{form(found.value)}{ends}{' *' if _is_significant(found) else ''}"
+    text = form(found.value) + format_interval(found.low, found.high, form)
+    return f"{text} *" if _is_significant(found) else text

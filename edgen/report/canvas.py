@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from edgen.evaluation.drawings import LEVELS, Axis
-from edgen.report.lettering import SIZE, fit, measure_width
+from edgen.report.text_width import SIZE, measure_width, truncate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ class Canvas:
     def write_text(self, x: float, y: float, words: str, room: float = WIDTH, **how: Any) -> None:
         """Write words at units from the picture's left and top edge, truncated to `room`."""
         how = {"color": make_placeholder("ink"), "va": "baseline", **how}
-        words = fit(words, room, how.get("size", SIZE))
+        words = truncate(words, room, how.get("size", SIZE))
         self.figure.text(x / WIDTH, 1 - y / self.height, words, **how)
 
     def draw_swatch(self, x: float, y: float, shade: str) -> None:

@@ -25,8 +25,8 @@ from edgen.evaluation.drawings import (
     shade_of,
 )
 from edgen.report.canvas import WIDTH, Canvas, compute_foot, make_placeholder, set_scale
-from edgen.report.lettering import fit_ends, measure_width
 from edgen.report.rows import EDGE, draw_bars, draw_intervals, draw_strips
+from edgen.report.text_width import measure_width, truncate_ends
 from edgen.stats.distributions import Bin
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _draw_stacks(rows: Sequence[Stack]) -> Canvas:
     room = WIDTH - 2 * EDGE
     for place, (words, said, pieces) in enumerate(rows):
         top = place * _STACK
-        name = fit_ends(words, (room - measure_width(said) - 12) / _BOLD)
+        name = truncate_ends(words, (room - measure_width(said) - 12) / _BOLD)
         canvas.write_text(EDGE, top + 14, name, weight="bold")
         canvas.write_text(WIDTH - EDGE, top + 14, said, ha="right", color=make_placeholder("muted"))
         total = sum(count for _, count in pieces) or 1
@@ -140,7 +140,7 @@ def _draw_histograms(rows: Sequence[HistogramBars], axis: Axis) -> Canvas:
         canvas.write_text(WIDTH - EDGE, top + 14, said, ha="right", color=make_placeholder("muted"))
         if not single:
             canvas.draw_swatch(EDGE, top + 14, row.colour)
-            canvas.write_text(EDGE + 15, top + 14, fit_ends(row.label, WIDTH - measure_width(said) - 35))
+            canvas.write_text(EDGE + 15, top + 14, truncate_ends(row.label, WIDTH - measure_width(said) - 35))
     return canvas
 
 

@@ -40,7 +40,7 @@ from edgen.report.model import (
 )
 from edgen.report.selection import ReportSelection
 from edgen.stats.distributions import Bin, Distribution, summarize
-from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
+from edgen.store.inputs_copy import find_accompanying_files, find_named_inputs
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -96,7 +96,7 @@ def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
     try:
-        with open_comparison([run], arms, tell=progress) as comparison:
+        with open_comparison([run], arms, on_stage=progress) as comparison:
             return comparison, None
     except (InputError, ShortError) as problem:
         return None, str(problem).removeprefix(f"{run}: ")
@@ -111,7 +111,7 @@ def _gather_arm(
     quality = measure(
         data,
         progress=lambda done: progress(f"measuring{where}: {done:,}{of} conversations"),
-        beside=[selection],
+        observers=[selection],
     )
     progress(f"reading what was rejected{where}")
     return ArmReport(
@@ -231,7 +231,7 @@ def _read_inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
     named = find_named_inputs(yaml.safe_load(job))
-    for name in sorted(named | find_inputs_beside(rundir, named)):
+    for name in sorted(named | find_accompanying_files(rundir, named)):
         if (path := rundir.path / name).parent != rundir.inputs:
             return None
         try:

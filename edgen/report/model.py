@@ -11,7 +11,7 @@ from edgen.core.space_layouts import find_layout
 from edgen.core.text import describe_value, readable_name
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import ComparisonResult
-from edgen.evaluation.measuring import Quality
+from edgen.evaluation.measuring import ArmMeasures
 from edgen.families.base import Recorded
 from edgen.stats.distributions import Distribution
 from edgen.store.ledger import LedgerSession, RunStatus
@@ -53,7 +53,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger's sessions."""
     latency: Distribution
     """Decimal logarithms of the seconds of each stored answer."""
-    quality: Quality  # values of the measures
+    quality: ArmMeasures  # values of the measures
     reasons: tuple[RejectionGroup, ...]  # conversations not accepted, by reason
     guide: Any = None
     """See `RolesAndSettings.guide`."""

@@ -16,8 +16,8 @@ from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import (
     escape_invisible,
     format_dollars,
+    format_duration,
     format_moment,
-    format_seconds,
     join_list,
     number,
     percent,
@@ -131,7 +131,7 @@ def _make_environment() -> Environment:
         finalize=_escape,
     )
     environment.filters.update(
-        number=number, percent=percent, dollars=format_dollars, seconds=format_seconds, moment=format_moment,
+        number=number, percent=percent, dollars=format_dollars, seconds=format_duration, moment=format_moment,
             readable=readable_name,
         quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables,
             folded_rows=count_folded_rows,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import NONE, format_signed, number, percent, quantity, readable_name
+from edgen.core.text import NONE, format_interval, format_signed, number, percent, quantity, readable_name
 from edgen.evaluation.drawings import (
     Axis,
     Block,
@@ -210,19 +210,19 @@ def _name_source(name: str, judges: Sequence[Values]) -> str:
 
 
 def _format_share(estimate: Values) -> str:
-    if estimate["low"] is None or estimate["high"] is None:
-        return percent(estimate["value"])
-    return f"{percent(estimate['value'])} ({estimate['low'] * 100:.1f} to {estimate['high'] * 100:.1f})"
+    return percent(estimate["value"]) + format_interval(
+        estimate["low"], estimate["high"], lambda end: f"{end * 100:.1f}"
+    )
 
 
 def _format_interval(estimate: Values | None, form: Callable[[float], str] = number) -> str:
     if estimate is None:
         return NONE
-    ends = [form(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
-    return form(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+    return form(estimate["value"]) + format_interval(estimate["low"], estimate["high"], form)
 
 
 def _format_coefficient(value: float | None, interval: Sequence[float] | None) -> str:
     if value is None:
         return "undefined: all labels are alike"
-    return number(value) + (f" ({number(interval[0])} to {number(interval[1])})" if interval else "")
+    low, high = interval or (None, None)
+    return number(value) + format_interval(low, high, number)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from edgen.evaluation.drawings import ARM_SEPARATOR, Bars, Histograms, Intervals
 from edgen.report.canvas import WIDTH, Canvas, compute_foot, make_placeholder, set_scale
-from edgen.report.lettering import fit, fit_ends, measure_width
+from edgen.report.text_width import measure_width, truncate, truncate_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ class Rows:
             room = WIDTH - 2 * EDGE - (measure_width(said) + 10 if said else 0)
             self.canvas.write_text(EDGE, y, _fit_label(head, room), bbox=behind)
         if name:
-            self.canvas.write_text(EDGE, y, fit_ends(name, left - 10))
+            self.canvas.write_text(EDGE, y, truncate_ends(name, left - 10))
         if said:
             self.canvas.write_text(
                 WIDTH - EDGE, y, said, ha="right", color=make_placeholder("muted"), bbox=behind
@@ -98,9 +98,9 @@ def _fit_label(words: str, room: float) -> str:
     """Truncate words to the room. If there are two names, the second keeps at least a third."""
     head, separator, arm = words.rpartition(ARM_SEPARATOR)
     if not separator:
-        return fit(words, room)
-    tail = separator + fit_ends(arm, max(room / 3, room - measure_width(head + separator)))
-    return fit(head, room - measure_width(tail)) + tail
+        return truncate(words, room)
+    tail = separator + truncate_ends(arm, max(room / 3, room - measure_width(head + separator)))
+    return truncate(head, room - measure_width(tail)) + tail
 
 
 def draw_bars(chart: Bars) -> Canvas:

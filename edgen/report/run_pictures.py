@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import format_dollars, format_seconds, number, percent, quantity, readable_name
+from edgen.core.text import format_dollars, format_duration, number, percent, quantity, readable_name
 from edgen.evaluation.drawings import (
     Axis,
     Bar,
@@ -154,7 +154,7 @@ def draw_latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
 
 
 def _format_time(logarithm: float | None) -> str:
-    return format_seconds(None if logarithm is None else 10**logarithm)
+    return format_duration(None if logarithm is None else 10**logarithm)
 
 
 def _format_tick(logarithm: float) -> str:
@@ -163,7 +163,7 @@ def _format_tick(logarithm: float) -> str:
         for size, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
             if value >= size * 0.999:
                 return f"{value / size:,.0f} {unit}"
-    return format_seconds(value)
+    return format_duration(value)
 
 
 def tabulate_costs(arms: Sequence[ArmReport]) -> Table:
@@ -184,6 +184,6 @@ def describe_sessions(arm: ArmReport) -> str:
     known = [max(0.0, each.ended_at - each.started_at) for each in arm.sessions if each.ended_at is not None]
     open_ends = len(arm.sessions) - len(known)
     words = (
-        f"{format_seconds(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
+        f"{format_duration(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
     )
     return words + (f", {quantity(open_ends, 'session')} without a noted end" if open_ends and known else "")

@@ -21,7 +21,7 @@ from edgen.core.plugins.faults import refuse_value
 from edgen.core.space_layouts import find_layout
 from edgen.core.text import join_list, number, percent, quantity, readable_name
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.measuring import Quality, list_measures
+from edgen.evaluation.measuring import ArmMeasures, list_measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.views import list_examples, show
 from edgen.report.model import PickedConversation
@@ -107,7 +107,7 @@ class ReportSelection:
             heapq.heapreplace(self._sample, entry)
 
     def choose_picks(
-        self, qualities: Iterable[Quality], is_known: Callable[[str], bool] = lambda _: True
+        self, qualities: Iterable[ArmMeasures], is_known: Callable[[str], bool] = lambda _: True
     ) -> list[PickedConversation]:
         """Return at most SHOWN different conversations. A conversation that is extreme in several ways has a
         clause for each. `is_known`: whether there is a conversation with this id."""
@@ -123,7 +123,7 @@ class ReportSelection:
         return [PickedConversation(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
     def _iterate_kinds(
-        self, qualities: Iterable[Quality], is_known: Callable[[str], bool]
+        self, qualities: Iterable[ArmMeasures], is_known: Callable[[str], bool]
     ) -> Iterator[_Clause]:
         sampled = [facts for _, _, facts in self._sample]
         yield from _find_typical(sampled)
@@ -142,7 +142,7 @@ class ReportSelection:
             yield first, f"ended by {who}, like {share} of the conversations"
 
 
-def _list_findings(qualities: Sequence[Quality], is_known: Callable[[str], bool]) -> Iterator[_Clause]:
+def _list_findings(qualities: Sequence[ArmMeasures], is_known: Callable[[str], bool]) -> Iterator[_Clause]:
     """Yield the measures' findings: for each measure, the first example in any arm."""
     for measure in list_measures({name for quality in qualities for name in quality.values}):
         for quality in qualities:

@@ -183,18 +183,18 @@ async def open_batches(
 async def open_scheduler(
     job: Job,
     backends: Mapping[str, Backend],
-    way: CallMode,
+    mode: CallMode,
     trust: Trust | None,
     write_only: Path | None = None,
 ) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
     """Open the backends as a scheduler uses them, and the scheduler's factory, with the necessary batch
     services or cluster. Raises UsageError for an unsupported way."""
-    if on := find_address(job, way):
-        if way.via != "online":
+    if on := find_address(job, mode):
+        if mode.via != "online":
             raise UsageError("--on goes with single calls; leave it or --via batch out.")
-        async with _open_cluster(job, backends, on, way.workers or job.workers, trust) as opened:
+        async with _open_cluster(job, backends, on, mode.workers or job.workers, trust) as opened:
             yield opened
-    elif way.via == "online":
+    elif mode.via == "online":
         yield backends, make_online_scheduler
     else:
         from edgen.execution.batch.scheduler import BatchScheduler
@@ -203,16 +203,16 @@ async def open_scheduler(
             yield backends, partial(BatchScheduler, services=services, write_only=write_only)
 
 
-def find_address(job: Job, way: CallMode) -> str:
+def find_address(job: Job, mode: CallMode) -> str:
     """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: from the option, else from the job
     for single calls; empty without a cluster. Raises UsageError for anything else."""
-    on = way.on or (job.on if way.via == "online" else None) or HERE
-    if on == HERE and way.workers is None:
+    on = mode.on or (job.on if mode.via == "online" else None) or HERE
+    if on == HERE and mode.workers is None:
         return ""
     require_place(on)
-    if way.workers is not None and (way.workers < 1 or on == HERE):
+    if mode.workers is not None and (mode.workers < 1 or on == HERE):
         raise UsageError(
-            f"--workers {way.workers}: give a number, 1 or more, and the cluster, as in --on ray."
+            f"--workers {mode.workers}: give a number, 1 or more, and the cluster, as in --on ray."
         )
     return "" if on == HERE else on
 

@@ -59,7 +59,7 @@ def read_budget_status(job: Path) -> BudgetStatus | None:
     from edgen.store.budget_book import BudgetBook  # imports everything that reads jobs
 
     try:
-        stands = BudgetBook(Path(file), create=False).list_stands()
+        stands = BudgetBook(Path(file), create=False).list_current_use()
     except EdgenError as problem:
         return BudgetStatus(file=file, problem=str(problem))
     return BudgetStatus(file=file, caps=tuple(map(CapStatus.of, stands)))

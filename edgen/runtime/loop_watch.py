@@ -35,9 +35,9 @@ class LoopWatch:
     def watch(self) -> None:
         """Check at intervals until `end`."""
         while not self._ended.wait(_EVERY):
-            self.look(time.monotonic())
+            self.check(time.monotonic())
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Warn, once for each place, of a plugin that blocks the loop."""
         if now - self._came_by < BLOCKED:
             return

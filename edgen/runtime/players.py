@@ -73,7 +73,7 @@ def find_players(run: Path) -> dict[str, HumanConfig]:
     return found
 
 
-def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> PlayerForm | None:
+def find_form_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> PlayerForm | None:
     """Return a person's next form before the first conversation; None if none is left. `answered`: the
     person's answers that count, by unit."""
     if config.consent is not None:
@@ -81,19 +81,19 @@ def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -
         if CONSENT not in answered or answered[CONSENT].shown != paper.shown:
             return paper
     if config.before is not None and BEFORE not in answered:
-        return _make_paper(config.before, BEFORE, BEFORE)
+        return _make_form(config.before, BEFORE, BEFORE)
     return None
 
 
-def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> PlayerForm | None:
+def find_form_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> PlayerForm | None:
     """Return the form after a conversation, whose token is `game`; None if none is left."""
     unit = f"{AFTER} {game}"
     if config.after is None or unit in answered:
         return None
-    return _make_paper(config.after, AFTER, unit)
+    return _make_form(config.after, AFTER, unit)
 
 
-def _make_paper(path: str, name: str, unit: str) -> PlayerForm:
+def _make_form(path: str, name: str, unit: str) -> PlayerForm:
     asked = load_questionnaire(Path(path))
     questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
     view = View(text=asked.description or "", questions=questions)

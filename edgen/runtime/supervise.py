@@ -270,7 +270,7 @@ async def supervise(parts: Sequence[SupervisedWork], control: Control) -> None:
             await _work_together(parts, monitors)
         except EdgenError:
             for presence in watches:
-                if (gone := presence.look()) is not None:  # the missing ledger explains the error
+                if (gone := presence.check()) is not None:  # the missing ledger explains the error
                     raise gone from None
             raise
 
@@ -328,7 +328,7 @@ async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None
 async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
     """Stop when the ledger is missing. If it was moved, calls in flight are stored; otherwise they are
     lost."""
-    while (reason := presence.look()) is None:  # noqa: ASYNC110 - it waits for the time
+    while (reason := presence.check()) is None:  # noqa: ASYNC110 - it waits for the time
         await asyncio.sleep(_STAY_EVERY)
     _stop(monitors, reason, None if isinstance(reason, StoppedError) else 0.0)
 
@@ -338,7 +338,7 @@ def _on_signal(monitors: Sequence[Monitor], number: int) -> None:
         _stop(monitors, make_signal_error(number))
     elif not is_hangup(number):  # one closed terminal may send several signals
         for monitor in monitors:
-            monitor.session.scheduler.hurry()
+            monitor.session.scheduler.stop_waiting()
 
 
 def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None = None) -> None:

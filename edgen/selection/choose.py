@@ -80,9 +80,9 @@ class ConversationChoice:
 
     # ---- each by itself
 
-    def look(self, reader: RunReader, layers: LayerJoin, tell: Callable[[str], None]) -> None:
+    def read_run(self, reader: RunReader, layers: LayerJoin, on_stage: Callable[[str], None]) -> None:
         """Read a run's conversations, and decide which to keep. `layers`: the layers that clauses use.
-        `tell`: gets progress messages."""
+        `on_stage`: gets progress messages."""
         plain = [one for one in self.where if not one.is_ordered]
         ordered = self.where[len(plain) :]
         in_order = None
@@ -101,11 +101,11 @@ class ConversationChoice:
                 in_order.add(facts)
             self._note(scenario, task, group, fate, facts, numbers)
             if len(self._fates) % _TELL_EVERY == 0:
-                tell(f"looking at conversations: {len(self._fates):,}")
+                on_stage(f"looking at conversations: {len(self._fates):,}")
         layers.finish()
         self.sha256 = digest.hexdigest()
         if in_order is not None:
-            tell("looking for near-duplicates")
+            on_stage("looking for near-duplicates")
             self._decide_in_order(in_order.decide(), len(plain))
         self._tell_where()
         for limit, values in zip(self.limits, self._values, strict=True):

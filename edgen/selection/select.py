@@ -45,11 +45,11 @@ def select(
     path: Path,
     output: Path,
     options: SelectOptions,
-    tell: Callable[[str], None] = lambda _stage: None,
+    on_stage: Callable[[str], None] = lambda _stage: None,
     note: Callable[[str], None] = lambda _sentence: None,
 ) -> Selection:
-    """Make a run, in the folder `output`, of chosen conversations of the run at `path`. `tell` gets progress
-    messages, `note` gets remarks for the user.
+    """Make a run, in the folder `output`, of chosen conversations of the run at `path`. `on_stage` gets
+    progress messages, `note` gets remarks for the user.
 
     Raises UsageError for invalid options, for a run with arms, or if `output` is taken; ShortError if nothing
     is left (no run is made); RunError if the run cannot be read; LockedError if it is at work.
@@ -67,13 +67,13 @@ def select(
             f"one: edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
-        choice, selection, side = _choose(run, options, tell, note)
+        choice, selection, side = _choose(run, options, on_stage, note)
         with make_run(output, "selecting") as work:
-            return _Selector(run, work, choice, selection, side, tell).make()
+            return _Selector(run, work, choice, selection, side, on_stage).make()
 
 
 def _choose(
-    run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
+    run: RunFolder, options: SelectOptions, on_stage: Callable[[str], None], note: Callable[[str], None]
 ) -> tuple[ConversationChoice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
         known = {name: _read_layer_note(run, name) for name in list_layer_names(run)}
@@ -82,7 +82,7 @@ def _choose(
             for sentence in clause.expression.notes:
                 note(f"--where, {sentence}")
         with LayerJoin(run, list_named_layers(choice.asked_names)) as layers:
-            choice.look(reader, layers, tell)
+            choice.read_run(reader, layers, on_stage)
         for what, count in layers.left_out.items():
             note(f"{quantity(count, 'unit')} left out of the layer {what}.")
         before = reader.views[""].selection
@@ -177,9 +177,9 @@ class _Selector:
             asked=selection.kept,
             planned=status.planned - status.pending if status.pending else status.plan.planned,
         )
-        described = describe_original_job(job, [source])
+        description = describe_original_job(job, [source])
         facts = {
-            JOB: msgspec.json.encode(described).decode(),
+            JOB: msgspec.json.encode(description).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),
         }
         # One ledger has no duplicates, so nothing is dropped. Outcomes of an earlier form of the job stay.
@@ -189,7 +189,7 @@ class _Selector:
             if self._choice.split is not None:
                 ledger.regroup(self._choice.iterate_groups())
             kept = ledger.close(plan, facts, lambda _status: None)
-        return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
+        return RunSummary(job, kept, description, noted.template_sha256, noted.space_sha256)
 
     def _list_removed(self, depth: int) -> Iterator[tuple[int, int, str, str]]:
         word = "select" if depth == 1 else f"select{depth}"

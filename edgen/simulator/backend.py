@@ -59,9 +59,9 @@ class Simulator:
         """Answer, or raise the CallError of a transport fault; see Backend."""
         delay = self._config.latency_ms / 1000
         if self._faults.transport:
-            struck = self._choose_fault(request)
-            if struck is not None:
-                delay += await self._fail(struck)
+            chosen = self._choose_fault(request)
+            if chosen is not None:
+                delay += await self._fail(chosen)
         if delay:
             await self._wait(delay)
         config = self._config
@@ -104,23 +104,23 @@ class Simulator:
         """Count the attempt and return its fault."""
         key = make_request_key(request.messages, request.seed, self._salt)
         tries = self._tries.pop(key, 0)
-        struck = fault.choose_transport_fault(self._faults, key, tries)
-        if struck is not None:
+        chosen = fault.choose_transport_fault(self._faults, key, tries)
+        if chosen is not None:
             self._tries[key] = tries + 1
             if len(self._tries) > _REMEMBERED:
                 self._tries.popitem(last=False)
-        return struck
+        return chosen
 
-    async def _fail(self, struck: fault.Fault) -> float:
+    async def _fail(self, chosen: fault.Fault) -> float:
         """Raise the fault's error, or return the seconds by which it delays the answer."""
-        if struck.name == "slow":
-            return struck.seconds or 0.0
-        if struck.name == "hang":
+        if chosen.name == "slow":
+            return chosen.seconds or 0.0
+        if chosen.name == "hang":
             await self._wait(float("inf"))
         if self._config.latency_ms:
             await self._wait(self._config.latency_ms / 1000)
-        kind, status, message = _FAILURES[struck.name]
-        raise CallError(kind, message, status=status, retry_after=struck.seconds)
+        kind, status, message = _FAILURES[chosen.name]
+        raise CallError(kind, message, status=status, retry_after=chosen.seconds)
 
     async def _wait(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, self._timeout))

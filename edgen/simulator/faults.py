@@ -143,7 +143,7 @@ def render_canonical(faults: tuple[Fault, ...]) -> str:
     return ",".join(f"{fault.name}={fault.share:g}" for fault in faults)
 
 
-def choose_struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
+def select_fault(faults: tuple[Fault, ...], u: float) -> Fault | None:
     """Return the fault selected by the number `u` in [0, 1)."""
     for fault in faults:
         u -= fault.share
@@ -167,7 +167,7 @@ def _draw_fault(faults: tuple[Fault, ...], person: bytes, key: bytes, tries: int
     if not faults:
         return None
     digest = blake2b(key + tries.to_bytes(8, "big"), digest_size=8, person=person).digest()
-    return choose_struck(faults, int.from_bytes(digest, "big") / 2**64)
+    return select_fault(faults, int.from_bytes(digest, "big") / 2**64)
 
 
 def describe_faults() -> str:

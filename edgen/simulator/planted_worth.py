@@ -17,7 +17,7 @@ from random import Random
 
 from edgen.simulator.phrases.book import BOOK
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
-from edgen.simulator.prompts.conversation_prompt import leads
+from edgen.simulator.prompts.conversation_prompt import is_teaching_role
 
 JUDGE_ERROR = 1.2  # maximum error of a judge on a turn; triangular, so its standard deviation is 0.49
 STEP = 0.15  # increase of the probability that the student understood, per worth of 1
@@ -39,8 +39,10 @@ def is_goodbye(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _list_goodbyes() -> tuple[str, ...]:
     """Return an identifying part of each goodbye. Its first letter may be a capital."""
-    ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
-    return tuple({max(way[::2], key=len)[1:] for way in ways})
+    phrasings = [
+        phrasing for rule, phrasings in BOOK.items() if rule.startswith("t.close.") for phrasing in phrasings
+    ]
+    return tuple({max(phrasing[::2], key=len)[1:] for phrasing in phrasings})
 
 
 def rate_quality(seed: int, shown: str) -> float:
@@ -64,7 +66,7 @@ def _split_teacher_turns(shown: str) -> list[str]:
     taught = False
     for line, label in zip(shown.split("\n"), labels, strict=True):
         if label is not None:
-            taught = leads(label[1])
+            taught = is_teaching_role(label[1])
             if taught:
                 found.append([line[label.end() :]])
         elif taught:

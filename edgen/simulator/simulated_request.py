@@ -20,7 +20,7 @@ from edgen.core.values import Message
 from edgen.protocols.base import Protocol, SimulatedAnswers
 from edgen.simulator import layout_defects
 from edgen.simulator.conversation.dialogue import SpokenDialogue, converse, render
-from edgen.simulator.phrases.book import PhraseSpeaker, Way, list_aspects
+from edgen.simulator.phrases.book import PhraseSpeaker, Phrasing, list_aspects
 from edgen.simulator.prompts import conversation_prompt, prompt_roles
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ class SimulatedRequest:
         return self._scene
 
     def say(self, rule: str, **slots: str) -> str:
-        """Return one way to say a rule of the phrase book."""
+        """Return one phrasing of a rule of the phrase book."""
         return PhraseSpeaker(self._rng, slots).say(rule)
 
-    def pick(self, ways: Sequence[str]) -> str:
+    def pick(self, phrasings: Sequence[str]) -> str:
         """Return one of several texts."""
-        return ways[int(self.random() * len(ways))]
+        return phrasings[int(self.random() * len(phrasings))]
 
     def answer(self, protocol: str | None) -> str:
         """Return the answer to any request. `protocol`: its name, if known."""
@@ -165,7 +165,7 @@ class SimulatedRequest:
         return self.scene if self.scene is not None and self.scene.book.speaks else None
 
     @staticmethod
-    def _list_aspects(scene: Scene | None) -> tuple[Way, ...]:
+    def _list_aspects(scene: Scene | None) -> tuple[Phrasing, ...]:
         """Return the aspects that the space names for the scene's topic."""
         if scene is None or not (facts := scene.book.phrases.facts.get("topic")):
             return ()

@@ -13,7 +13,7 @@ from random import Random
 
 from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
-from edgen.simulator.faults import NO_FAULTS, Fault, Faults, choose_struck
+from edgen.simulator.faults import NO_FAULTS, Fault, Faults, select_fault
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.model import Scene
 
@@ -79,7 +79,7 @@ def respond(
     if schema is not None and fault is None:
         from edgen.simulator.schemas import form_filling, structured
 
-        text = structured.fit_to_schema(form_filling.pour(text, schema), schema, rng)
+        text = structured.fit_to_schema(form_filling.fill_form(text, schema), schema, rng)
     for sequence in filter(None, stop):
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
@@ -99,7 +99,7 @@ def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
 
 def choose_content_fault(faults: Faults, key: bytes) -> Fault | None:
     """Return the content fault of the request with this key; None without one."""
-    return choose_struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
+    return select_fault(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 
 def count_tokens(text: str) -> int:

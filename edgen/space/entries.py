@@ -337,7 +337,7 @@ def _describe_duplicate(value: str, earlier: Entry | None, path: str, first: str
 
 
 def read_lists(
-    value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], keep: bool
+    value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], *, keep: bool
 ) -> tuple[Dimension, ...]:
     """Read the lists of a layout as dimensions."""
     listed = [one for one in layout.dimensions if one.list in value]
@@ -354,7 +354,7 @@ def read_lists(
     )
 
 
-def read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
+def read_dimensions(value: dict[str, Any], problems: list[Problem], *, keep: bool) -> tuple[Dimension, ...]:
     listed = value.get("dimensions")
     if not isinstance(listed, dict) or not listed:
         if "dimensions" in value:

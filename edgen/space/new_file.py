@@ -24,10 +24,10 @@ def clean(text: str) -> str:
     return text.strip()
 
 
-def choose_name(name: str | None, output: Path | None, otherwise: str) -> str:
-    """Return the space's name: the given one, else the new file's, else `otherwise`. Raises UsageError for a
+def choose_name(name: str | None, output: Path | None, default: str) -> str:
+    """Return the space's name: the given one, else the new file's, else `default`. Raises UsageError for a
     blank name."""
-    if not (chosen := clean(name if name is not None else output.stem if output else otherwise)):
+    if not (chosen := clean(name if name is not None else output.stem if output else default)):
         raise UsageError("--name: a space needs a name that is not blank.")
     return chosen
 

@@ -109,7 +109,9 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     head = _read_head(value, form, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (
-        read_dimensions(value, problems, keep) if lists is None else read_lists(value, lists, problems, keep)
+        read_dimensions(value, problems, keep=keep)
+        if lists is None
+        else read_lists(value, lists, problems, keep=keep)
     )
     names = [dimension.name for dimension in dimensions]
     sections, seen = {}, names
@@ -350,10 +352,10 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
 
 def render_space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
     """Return the texts of a space's files, by name: the space, its knowledge file, and its pictures."""
-    beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    texts = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
     if space.pictures:
-        beside[name_kept_file(name)] = format_kept_text(space.pictures)
-    return {name: dump_space(space), **beside}
+        texts[name_kept_file(name)] = format_kept_text(space.pictures)
+    return {name: dump_space(space), **texts}
 
 
 def _render_block(named: dict[str, Any], indent: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from edgen.core.text import compile_later
 
-Ways = tuple[str, ...]
+Phrasings = tuple[str, ...]
 SLOT = compile_later(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::lower|:new)?)\}")
 HEARD, KNOWLEDGE = "heard", "knowledge"
 
@@ -20,22 +20,22 @@ HEARD, KNOWLEDGE = "heard", "knowledge"
 class PhraseAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An answer of a role to a turn that holds certain words."""
 
-    to: Ways
+    to: Phrasings
     """Words of the other's turn, one or several; they may have slots, such as `{topic.question}`."""
-    says: Ways
+    says: Phrasings
     """Ways to answer; one is drawn."""
-    when: Mapping[str, Ways] = msgspec.field(default_factory=dict)
+    when: Mapping[str, Phrasings] = msgspec.field(default_factory=dict)
     """Values, by dimension: the answer is for scenarios that have one of them; empty: for all."""
 
 
 class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Steps of one role in order: one per turn, each with one or several ways to say it."""
 
-    opens: Ways = ()
+    opens: Phrasings = ()
     """Ways to say its first turn."""
-    says: tuple[Ways, ...] = ()
+    says: tuple[Phrasings, ...] = ()
     """The steps after it; each is a text, or a list of texts of which one is drawn."""
-    closes: Ways = ()
+    closes: Phrasings = ()
     """Ways to say its last turn."""
     answers: tuple[PhraseAnswer, ...] = ()
     """Answers to certain words, which come before the next step."""
@@ -49,16 +49,16 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     fact of the knowledge file. A way with a slot that the role cannot fill is left out.
     """
 
-    persona: Ways | None = None
+    persona: Phrasings | None = None
     """Dimensions that say how a role behaves, which nobody says of oneself; null: recognised by their
     names."""
-    wrong: Ways = ()
+    wrong: Phrasings = ()
     """Dimensions whose values are not true, and are rarely believed."""
-    right: Ways = ()
+    right: Phrasings = ()
     """Dimensions whose values answer questions. Without any, all but those in `wrong` may answer."""
-    said: dict[str, dict[str, Ways]] = {}
+    said: dict[str, dict[str, Phrasings]] = {}
     """By dimension and value: ways to say that value in speech."""
-    facts: dict[str, dict[str, dict[str, str | Ways]]] = {}
+    facts: dict[str, dict[str, dict[str, str | Phrasings]]] = {}
     """By dimension and value: further facts by name, for slots such as `{topic.answer}`. No prompt has
     them."""
     roles: dict[str, RolePhrases] = {}

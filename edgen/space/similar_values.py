@@ -60,7 +60,7 @@ def _strip_ending(word: str) -> str:
 
 
 class KnownValues:
-    """An index of values, in which `twin` finds a near-duplicate of a new value.
+    """An index of values, in which `find_similar` finds a near-duplicate of a new value.
 
     Candidates are found by common pieces, so a look-up costs the pieces of the value times their frequency,
     not the number of values times their length.
@@ -85,7 +85,7 @@ class KnownValues:
         for piece in plain.pieces:
             self._by_piece[piece].append(number)
 
-    def twin(self, value: str) -> tuple[Kind, str] | None:
+    def find_similar(self, value: str) -> tuple[Kind, str] | None:
         """Return a near-duplicate among the values, and the kind of similarity; None if there is none.
 
         The kind `identical` means equal except for case and invisible characters.
@@ -97,10 +97,10 @@ class KnownValues:
         number = self._by_words.get(plain.words) if plain.words else None
         if number is None:
             shared = Counter(number for piece in plain.pieces for number in self._by_piece.get(piece, ()))
-            number = next((n for n, count in shared.most_common() if self._is_alike(plain, n, count)), None)
+            number = next((n for n, count in shared.most_common() if self._is_similar(plain, n, count)), None)
         return None if number is None else ("near_duplicate", self.values[number])
 
-    def _is_alike(self, plain: PlainForm, number: int, shared_pieces: int) -> bool:
+    def _is_similar(self, plain: PlainForm, number: int, shared_pieces: int) -> bool:
         other = self._plain[number]
         if plain.telling != other.telling:
             return False

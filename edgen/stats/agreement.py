@@ -64,13 +64,13 @@ def _sum_distances(given: Counter[L], distance: Callable[[L, L], float]) -> floa
     return apart
 
 
-def alphas(observed: Floats, given: Floats, distances: Floats) -> Floats:
+def alphas(observed: Floats, counts: Floats, distances: Floats) -> Floats:
     """Return alpha of each draw, shape (draws,). `observed` (draws): sum of the items' distances, each
-    divided by the item's labels minus 1. `given` (draws, labels): counts of each label. `distances` (labels,
+    divided by the item's labels minus 1. `counts` (draws, labels): counts of each label. `distances` (labels,
     labels): between labels. NaN if chance cannot be corrected for."""
-    expected = ((given @ distances) * given).sum(axis=1)
+    expected = ((counts @ distances) * counts).sum(axis=1)
     known = expected > 0
-    found = _alpha(observed, np.where(known, expected, 1.0), np.where(known, given.sum(axis=1), 2.0))
+    found = _alpha(observed, np.where(known, expected, 1.0), np.where(known, counts.sum(axis=1), 2.0))
     return np.where(known, found, np.nan)
 
 
@@ -78,20 +78,20 @@ def _alpha(observed: Any, expected: Any, n: Any) -> Any:
     return 1.0 - observed / n / (expected / (n * (n - 1)))
 
 
-def kappas(alike: Floats, first: Floats, second: Floats) -> Floats:
-    """Return Cohen's kappa of each draw, shape (draws,). `alike` (draws): items with equal labels. `first`,
+def kappas(agreed: Floats, first: Floats, second: Floats) -> Floats:
+    """Return Cohen's kappa of each draw, shape (draws,). `agreed` (draws): items with equal labels. `first`,
     `second` (draws, labels): counts of each source's labels. NaN if chance cannot be corrected for."""
     n = first.sum(axis=1, keepdims=True)
     chance = (
         divide(first, np.broadcast_to(n, first.shape)) * divide(second, np.broadcast_to(n, second.shape))
     ).sum(axis=1)
-    return correct_for_chance(divide(alike, n[:, 0], np.nan), chance)
+    return correct_for_chance(divide(agreed, n[:, 0], np.nan), chance)
 
 
-def correct_for_chance(alike: Floats, chance: Floats) -> Floats:
+def correct_for_chance(observed: Floats, chance: Floats) -> Floats:
     """Return the agreement beyond chance as a share of the possible; NaN if chance is 1, up to rounding."""
     left = 1 - chance
-    return divide(alike - chance, np.where(left > 1e-12, left, 0.0), np.nan)
+    return divide(observed - chance, np.where(left > 1e-12, left, 0.0), np.nan)
 
 
 def agreement(ratings: Ratings, scenarios: Sequence[int]) -> dict[str, Any]:

@@ -40,9 +40,9 @@ class ConfusionCounts:
         self._pairs: defaultdict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
         self._given: defaultdict[tuple[str, str], Counter[tuple[str, bool, bool]]] = defaultdict(Counter)
 
-    def add(self, said: Mapping[str, Sequence[str]]) -> None:
+    def add(self, labels: Mapping[str, Sequence[str]]) -> None:
         """Add a unit with each annotator's labels."""
-        for (one, a), (other, b) in itertools.combinations(sorted(said.items()), 2):
+        for (one, a), (other, b) in itertools.combinations(sorted(labels.items()), 2):
             pair = (one, other)
             self._n[pair] += 1
             self._pairs[pair].update(itertools.product(a, b))

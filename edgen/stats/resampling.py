@@ -55,9 +55,9 @@ def ratios(sums: Array) -> Array:
     return divide(sums[:, :half], sums[:, half:], np.nan)
 
 
-def divide(tops: Array, bottoms: Array, otherwise: float = 0.0) -> Array:
-    """Return tops / bottoms; `otherwise` where a denominator is not above 0."""
-    found: Array = np.divide(tops, bottoms, out=np.full_like(tops, otherwise), where=bottoms > 0)
+def divide(tops: Array, bottoms: Array, default: float = 0.0) -> Array:
+    """Return tops / bottoms; `default` where a denominator is not above 0."""
+    found: Array = np.divide(tops, bottoms, out=np.full_like(tops, default), where=bottoms > 0)
     return found
 
 

@@ -185,7 +185,7 @@ class BudgetBook:
             )
             connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
 
-    def stands(self, day: str) -> list[CapUse]:
+    def list_use(self, day: str) -> list[CapUse]:
         """Return the use of each cap on a day."""
         if not self.path.exists():
             with contextlib.closing(_make_empty_book()) as connection:
@@ -193,9 +193,9 @@ class BudgetBook:
         with self._open() as connection:
             return [*self._list_uses(connection, day)]
 
-    def list_stands(self) -> list[CapUse]:
+    def list_current_use(self) -> list[CapUse]:
         """Return the current use of each cap."""
-        return self.stands(self.find_day(time.time()))
+        return self.list_use(self.find_day(time.time()))
 
     def sum_later_days(self, day: str) -> BudgetUse:
         """Return the spending on later days, which a clock that was ahead recorded."""

@@ -125,7 +125,7 @@ def _digest_files(files: dict[str, str]) -> str:
 
 def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
     """Return the templates, spaces and files of backends that the jobs of a run and its arms name. For files
-    next to them, see `find_inputs_beside`."""
+    next to them, see `find_accompanying_files`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
@@ -134,17 +134,17 @@ def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
     return {name for name in found if isinstance(name, str)}
 
 
-def find_inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+def find_accompanying_files(run: RunFolder, inputs: Iterable[str]) -> set[str]:
     """Return the files next to a run's inputs: schemas of templates, knowledge files and pictures of
     spaces."""
     from edgen.prompting.prompt import find_schema_file
     from edgen.space import load_space
     from edgen.space.pictures import name_kept_file
 
-    beside = {str(find_schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    found = {str(find_schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
     for space in (Path(name) for name in inputs if name.endswith(".yaml")):
         with contextlib.suppress(SpaceError):  # users of the space report it
             knowledge = load_space(run.path / space).knowledge
-            beside |= {str(space.parent / knowledge.file)} if knowledge else set()
-            beside.add(str(space.parent / name_kept_file(space.name)))
-    return {name for name in beside if (run.path / name).is_file()}
+            found |= {str(space.parent / knowledge.file)} if knowledge else set()
+            found.add(str(space.parent / name_kept_file(space.name)))
+    return {name for name in found if (run.path / name).is_file()}

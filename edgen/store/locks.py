@@ -184,7 +184,7 @@ class FolderWatch:
     def __exit__(self, *_: object) -> None:
         os.close(self._folder)
 
-    def look(self) -> EdgenError | None:
+    def check(self) -> EdgenError | None:
         """Return the error that stops the work if the ledger is gone."""
         try:
             if _identify_folder(self._path) == self._known:

@@ -34,9 +34,9 @@ from edgen.core.kept_files import (
     DIGESTS,
     forget_digests,
     refuse_links,
+    remove_temporary_files,
     require_kept,
     settle_digests,
-    sweep,
     write_kept_lines,
     write_kept_texts,
 )
@@ -322,11 +322,11 @@ class RunFolder:
 
     def _sweep(self) -> None:
         """Remove temporary files of killed processes, also in arms on which no other process works."""
-        sweep(self.path, _SWEPT)
-        sweep(self.arms_folder, (self.arm_numbers.name,))
+        remove_temporary_files(self.path, _SWEPT)
+        remove_temporary_files(self.arms_folder, (self.arm_numbers.name,))
         for arm in map(RunFolder, sorted(self.arms_folder.glob("*"))):
             if not arm.path.is_symlink() and not arm.is_locked():
-                sweep(arm.path, _SWEPT)
+                remove_temporary_files(arm.path, _SWEPT)
 
     def lock_for_reading(self) -> contextlib.AbstractContextManager[None]:
         """Keep others from changing the run while it is read. Raises LockedError if a process writes."""

@@ -386,7 +386,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             raise self._make_changed_error(f"conversation {name} of scenario {index}")
         return data
 
-    def beside(self, index: int, name: str) -> dict[str, bytes]:
+    def read_additional_values(self, index: int, name: str) -> dict[str, bytes]:
         """Return the additional values of an accepted conversation's record, by name."""
         arm, replicate = read_candidate_name(name)
         return self.views[arm].read_additional_values(index, replicate) if arm in self.views else {}

@@ -50,7 +50,7 @@ def name_together(labels: Sequence[str]) -> str:
     return f"{first}-vs-{len(labels) - 1}-others-{digest}"
 
 
-def refuse_twins(paths: Sequence[Path]) -> None:
+def refuse_duplicates(paths: Sequence[Path]) -> None:
     """Raise UsageError if a run or a data set is named twice."""
     seen: set[Path] = set()
     for path in paths:
@@ -95,7 +95,7 @@ class SeveralRuns(RunReader):
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        refuse_twins(paths)
+        refuse_duplicates(paths)
         with contextlib.ExitStack() as stack:
             readers = [stack.enter_context(RunReader(path)) for path in paths]
             first, *others = readers

@@ -47,19 +47,19 @@ REMEDY = (
 )
 
 
-def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int:
-    """Add a file's votes to the stored ones. Return the number of new or changed lines. `given`: the votes,
+def take_votes(reader: RunReader, path: Path, by_pair: Votes | None = None) -> int:
+    """Add a file's votes to the stored ones. Return the number of new or changed lines. `by_pair`: the votes,
     if they are already read.
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
-    given = read_votes_of_file(path, reader.scenario_of) if given is None else given
+    by_pair = read_votes_of_file(path, reader.scenario_of) if by_pair is None else by_pair
     kept = {
         key: {make_rater_key(key, vote): vote for vote in votes}
         for key, votes in read_filed_votes(reader.rundir).items()
     }
     changed = 0
-    for key, votes in given.items():
+    for key, votes in by_pair.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
         texts = digest_texts(a, b)
         for vote in votes:

@@ -58,7 +58,7 @@ def begin_check(kind: Kind, checked: Any) -> Check:
 @contextlib.contextmanager
 def register_for_check(kind: Kind, checked: Any) -> Iterator[None]:
     """Have edgen find an object by its name while the body runs, installed or not."""
-    with registry.lend(kind, checked.name, checked):
+    with registry.register_temporarily(kind, checked.name, checked):
         yield
 
 

@@ -14,7 +14,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.families.base import Recorded, find_change
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
@@ -163,7 +163,7 @@ def _make_plan(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Pa
         **keys,
         "protocol": protocol.name,
     }
-    return make_plan(parse_job(plain, "of the check"), Reach(base or Path.cwd(), None))
+    return make_plan(parse_job(plain, "of the check"), AllowedFiles(base or Path.cwd(), None))
 
 
 def _make_constant_answer(reply: Reply) -> Callable[[Request], Reply]:

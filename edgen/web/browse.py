@@ -39,13 +39,13 @@ async def browse(request: web.Request) -> web.Response:
     return answer_html(render("browse.html.j2", run=run, root="/", stale=run.problem, **facts))
 
 
-def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
+def read_query(parameters: Iterable[tuple[str, str]]) -> tuple[Query, int]:
     """Return the query and the page number in the names and values of an address. Invalid parts are left
     out."""
     facets: dict[str, list[str]] = {}
     ranges: dict[str, list[float | None]] = {}
     single = {"q": "", "order": "", "page": ""}
-    for key, value in [*given][:_MOST_CHOICES]:
+    for key, value in [*parameters][:_MOST_CHOICES]:
         first, colon, rest = value.partition(":")
         end, dot, name = key.partition(".")
         if key in single:

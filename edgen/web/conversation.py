@@ -289,17 +289,21 @@ def _list_labels(labels: LabelsByLayer, place: int | None) -> list[str]:
     ]
 
 
-def mark_differences(shown: Sequence[dict[str, Any]]) -> None:
+def mark_differences(conversations: Sequence[dict[str, Any]]) -> None:
     """Mark the words in which conversations differ from the first one; if there are two, also in the
     first."""
-    if len(shown) < 2:
+    if len(conversations) < 2:
         return
-    first = [turn["text"] for turn in shown[0]["turns"]]
-    for one in shown[1:]:
+    first = [turn["text"] for turn in conversations[0]["turns"]]
+    for one in conversations[1:]:
         _mark(one["turns"], first, lambda text, other: mark_text_differences(text, other, "added"))
-    if len(shown) == 2 and shown[1]["turns"]:
-        others = [turn["text"] for turn in shown[1]["turns"]]
-        _mark(shown[0]["turns"], others, lambda text, other: mark_text_differences(text, other, "removed"))
+    if len(conversations) == 2 and conversations[1]["turns"]:
+        others = [turn["text"] for turn in conversations[1]["turns"]]
+        _mark(
+            conversations[0]["turns"],
+            others,
+            lambda text, other: mark_text_differences(text, other, "removed"),
+        )
 
 
 def _mark(

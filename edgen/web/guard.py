@@ -246,7 +246,7 @@ class PageGuard:
         slug, dot, secret = key.partition(".")
         if not dot or (run := self._sources.find(slug)) is None or (people := run.open_people()) is None:
             return None
-        entered = people.enter(secret, time.time())
+        entered = people.open_session(secret, time.time())
         return f"{slug}.{entered}" if entered else None
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.plugins.faults import find_fault
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import read_files
 from edgen.evaluation.measure import Measure, read_columns
@@ -255,7 +255,7 @@ def main(kind: str, path: str, index: str) -> None:
         problem = find_fault(error) or error
         if not isinstance(problem, EdgenError | OSError):
             raise
-        _tell(IndexingReport(problem=escape_hidden(str(problem))))
+        _tell(IndexingReport(problem=escape_for_terminal(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.system import handle_signals
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.generation.arms import generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
@@ -45,7 +45,7 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem
-    report(ProcessLine(ended="" if ended is None else escape_hidden(str(ended)), ok=ended is None))
+    report(ProcessLine(ended="" if ended is None else escape_for_terminal(str(ended)), ok=ended is None))
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 def _ask(question: str) -> bool:
     """Return a person's yes or no."""
-    report(ProcessLine(question=escape_hidden(question)))
+    report(ProcessLine(question=escape_for_terminal(question)))
     return sys.stdin.readline().strip() == "yes"
 
 

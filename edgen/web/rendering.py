@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from edgen.core.page_parts import PAGE_PARTS, STYLE
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 
 _HERE = Path(__file__).parent
 _WRAPPED = re.compile(r"^(.{60,}?)[ \t]?\n(?=[^\s*•#>|-])(?!\d+[.)])", re.MULTILINE)
@@ -28,7 +28,7 @@ def _render_value(value: Any) -> Any:
     """Return a value as a page shows it: control and hidden characters are written out, markup is escaped."""
     if isinstance(value, Markup):
         return value
-    return escape(escape_hidden(value)) if isinstance(value, str) else value
+    return escape(escape_for_terminal(value)) if isinstance(value, str) else value
 
 
 def _count(value: int | None) -> str:

@@ -49,7 +49,7 @@ class CallsByMinute:
         minute = int(moment // 60)
         self._minutes[minute] = self._minutes.get(minute, 0) + calls
 
-    def look(self, now: float, made: int, settled: int) -> None:
+    def note_counts(self, now: float, made: int, settled: int) -> None:
         """Note the number of calls and of settled conversations at present."""
         with self._lock:
             if self._looks and self._looks[-1][1] > made:  # the run began anew
@@ -114,7 +114,7 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
     if status is None:
         return {**row, "state": "unreadable"}
     work, now, pulse = facts.work, time.time(), _find_pulse(run)
-    pulse.look(now, status.calls.made, status.planned - status.pending)
+    pulse.note_counts(now, status.calls.made, status.planned - status.pending)
     minutes = pulse.list_minutes(now)
     left = pulse.compute_seconds_left(status.pending) if status.state == "running" else None
     return {

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.values import Address, Message, Reply
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.store.ledger import LedgerReader
@@ -84,4 +84,4 @@ def read_sent_requests(
 
 @functools.lru_cache(maxsize=4)
 def _load(job: Path, _written: int, _size: int) -> Plan:
-    return load_plan(job, (), Reach.of(job))
+    return load_plan(job, (), AllowedFiles.of(job))

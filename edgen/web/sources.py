@@ -18,7 +18,7 @@ import msgspec
 from edgen.api.runs import RunFacts, list_runs
 from edgen.core.errors import DataError, UsageError
 from edgen.core.resources import cache_file
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.store.conversation_index import ConversationIndex
 from edgen.store.people import People, has_people
@@ -42,7 +42,7 @@ class IndexedRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = escape_hidden(path.name)
+        self.name = escape_for_terminal(path.name)
         self.slug = _make_slug(path)
         self.done, self.planned = 0, 0
         self.problem: str | None = None

@@ -147,9 +147,9 @@ def test_a_topic_that_is_a_template_or_an_escape_code(command: Command, tmp_path
 
 
 def test_model_text_cannot_drive_the_terminal(command: Command, tmp_path: Path) -> None:
-    from edgen.core.text import escape_hidden
+    from edgen.core.text import escape_for_terminal
 
-    assert escape_hidden("a\x1b[2Jb\u202ec\ttab\nline") == "a\\x1b[2Jb\\u202ec\ttab\nline"
+    assert escape_for_terminal("a\x1b[2Jb\u202ec\ttab\nline") == "a\\x1b[2Jb\\u202ec\ttab\nline"
 
 
 def test_init_makes_a_folder_that_runs_and_overwrites_nothing(command: Command, tmp_path: Path) -> None:

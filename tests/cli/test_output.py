@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.output import fold_behind, note, render_json
-from edgen.core.text import escape_hidden, escape_hidden_json, replace_surrogates
+from edgen.cli.output import note, render_json, wrap_to_terminal
+from edgen.core.text import escape_for_terminal, escape_json_for_terminal, replace_surrogates
 from tests import fork_server
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
@@ -31,20 +31,20 @@ def obeyed(text: str) -> set[str]:
 def test_what_a_terminal_would_obey_is_written_out(char: str) -> None:
     code = ord(char)
     written = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    assert escape_hidden(f"a{char}b") == f"a{written}b"
+    assert escape_for_terminal(f"a{char}b") == f"a{written}b"
     assert obeyed(render_json({char: char})) == set()
     assert json.loads(render_json({char: char})) == {char: char}
 
 
 def test_what_people_write_stays() -> None:
     for text in ("a\n\tb", "Été « oui »", "夏\u3000🌞", "می‌خواهم", "👩‍🏫", "±½", "e\u0301"):
-        assert escape_hidden(text) == text
-        assert escape_hidden_json(text) == text
+        assert escape_for_terminal(text) == text
+        assert escape_json_for_terminal(text) == text
 
 
 def test_no_character_at_all_is_obeyed() -> None:
     text = "".join(map(chr, (*range(0x10000), *range(0x1F000, 0x1F0FF), *range(0xE0000, 0xE0200), 0x10FFFF)))
-    assert obeyed(escape_hidden(text)) == set()
+    assert obeyed(escape_for_terminal(text)) == set()
     whole = text[:0xD800] + text[0xE000:]
     value = {whole: [whole, {"a": whole}]}
     line = render_json(value)
@@ -88,8 +88,8 @@ def test_a_lone_surrogate_is_safe_in_json() -> None:
     """`json.dumps(…, ensure_ascii=False)` keeps a lone surrogate in the text, as does a reply cut in two."""
     for char in ("\ud800", "\udfff", "\udcff"):
         text = json.dumps({"a": f"x{char}"}, ensure_ascii=False)
-        assert obeyed(escape_hidden_json(text)) == set()
-        assert json.loads(escape_hidden_json(text)) == {"a": f"x{char}"}
+        assert obeyed(escape_json_for_terminal(text)) == set()
+        assert json.loads(escape_json_for_terminal(text)) == {"a": f"x{char}"}
 
 
 def test_lone_surrogates_are_replaced_in_values() -> None:
@@ -122,13 +122,13 @@ def test_a_note_in_a_file_stays_on_its_line(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_text_after_its_label_stays_below_itself_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
-    assert fold_behind("ok    ", "word " * 20) == "ok    " + "word " * 20
+    assert wrap_to_terminal("ok    ", "word " * 20) == "ok    " + "word " * 20
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr("sys.stdout", terminal)
-        folded = fold_behind("ok    ", "word " * 10 + "end").split("\n")
-        short = fold_behind("ok    ", "word")
+        folded = wrap_to_terminal("ok    ", "word " * 10 + "end").split("\n")
+        short = wrap_to_terminal("ok    ", "word")
     os.close(ours)
     assert folded == ["ok    word word word word word word word", "      word word word end"]
     assert short == "ok    word"

@@ -187,14 +187,14 @@ class TestAJobsOwn:
             asked.append(question)
             return True
 
-        load_job_measures(source.job, source.reach, Trust(confirm=yes))
-        load_job_measures(source.job, source.reach, Trust())
+        load_job_measures(source.job, source.allowed, Trust(confirm=yes))
+        load_job_measures(source.job, source.allowed, Trust())
         assert len(asked) == 1
         kept = here / "config" / "edgen" / "trusted_code.yaml"
         assert kept.stat().st_mode & 0o777 == 0o600
         (here / "mine.py").write_text(MINE + "\n# changed\n")
         with pytest.raises(InputError, match="--trust-code"):
-            load_job_measures(source.job, source.reach, Trust())
+            load_job_measures(source.job, source.allowed, Trust())
 
     def test_a_runs_folder_is_never_run(self, command: Command, here: Path) -> None:
         job = self.job(here)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen.evaluation.data_sets.runs import run_at
+from edgen.evaluation.data_sets.runs import make_run_data_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
@@ -87,7 +87,7 @@ class TestAPiece:
             split = {one.candidate.id: one.split for one in reader.conversations()}
         shards = {side: records_of(run, side) for side in ("train", "eval")}
         assert split == {**dict.fromkeys(shards["train"], "train"), **dict.fromkeys(shards["eval"], "test")}
-        data_set = run_at(RunFolder(run), "", 0)
+        data_set = make_run_data_set(RunFolder(run), "", 0)
         plan = list(data_set.plan() or ())
         assert [fate.scenario.index for fate in plan] == [*range(2900, 2960)]
         assert {each.status for each in plan} == {"accepted", "rejected"}

@@ -59,7 +59,7 @@ def test_every_dimension_grows_in_a_new_file(command: Command, here: Path, dimen
     assert dropped["identical"] + dropped.get("near_duplicate", 0) > 5, "the simulator plants them"
     known = KnownValues(values(old, dimension))
     for value in facts["values"]:
-        assert known.twin(value) is None
+        assert known.find_similar(value) is None
         known.add(value)
 
 

@@ -19,7 +19,7 @@ from edgen.core.files import (
     write_new,
     write_whole,
 )
-from edgen.core.kept_files import refuse_links, sweep
+from edgen.core.kept_files import refuse_links, remove_temporary_files
 
 
 def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
     ]
     for path in (*ours, *theirs):
         path.touch()
-    sweep(tmp_path, ["job.yaml", "inputs"])
+    remove_temporary_files(tmp_path, ["job.yaml", "inputs"])
     assert not any(path.exists() for path in ours)
     assert all(path.exists() for path in theirs)
 

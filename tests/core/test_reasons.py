@@ -54,7 +54,7 @@ def test_a_reason_that_is_no_name_is_refused(reason: object) -> None:
 
 
 def test_a_declared_reason_is_found_by_the_protocol() -> None:
-    with registry.lend("protocol", "clinic", Clinic()):
+    with registry.register_temporarily("protocol", "clinic", Clinic()):
         assert find_reason("tired:night", "clinic") is TIRED
         assert find_reason("tired") is None
         assert find_reason("loop", "clinic") is REASONS["loop"]

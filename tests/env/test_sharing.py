@@ -305,4 +305,4 @@ async def test_environments_and_runs_share_a_budget_over_time(tmp_path: Path) ->
         assert 0 < service.charged <= service.highest <= CAP
         for env in both:
             await env.aclose()
-        assert service.charged <= BudgetBook(budget).list_stands()[0].used <= CAP
+        assert service.charged <= BudgetBook(budget).list_current_use()[0].used <= CAP

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from edgen.core.registry import find, lend
+from edgen.core.registry import find, register_temporarily
 from edgen.core.values import Role, Turn
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.sample import DataSet, Sample, cut
@@ -54,7 +54,7 @@ def count_of(measure: str, **data: Any) -> Count[Any]:
     """
     given = {"family": EDUCATION, "roles": EDUCATION.roles, **data}
     shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given), partial(find, "measure"))
-    with lend("measure", measure, copy(find("measure", measure))):
+    with register_temporarily("measure", measure, copy(find("measure", measure))):
         shared.start([measure])
         return shared.count(measure)
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.measures.balance import BalanceCount
 from edgen.evaluation.measuring import (
-    Quality,
+    ArmMeasures,
     find_measures_of_other_families,
     list_measures,
     measure,
@@ -50,7 +50,7 @@ def samples(draw: st.DrawFn) -> Sample:
     )
 
 
-def measured_together(data: list[Sample], **options: Any) -> Quality:
+def measured_together(data: list[Sample], **options: Any) -> ArmMeasures:
     found = DataSet(name="any", samples=lambda: iter(data), family=EDUCATION, roles=EDUCATION.roles)
     return measure(found, **options)
 
@@ -244,7 +244,7 @@ def test_what_stands_beside_hears_every_sample() -> None:
     ear = Ear()
     told: list[int] = []
     data = [lesson("T a", index=i) for i in range(1100)]
-    measured_together(data, progress=told.append, beside=[ear])
+    measured_together(data, progress=told.append, observers=[ear])
     assert ear.heard == [sample.id for sample in data]
     assert told == [500, 1000, 1100]
 

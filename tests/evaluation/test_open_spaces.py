@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from edgen.core.values import Scenario, Turn
-from edgen.evaluation.measuring import Quality, measure, render
+from edgen.evaluation.measuring import ArmMeasures, measure, render
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
@@ -46,7 +46,9 @@ def sample(
     )  # fmt: skip
 
 
-def quality(samples: Sequence[Sample], plan: Sequence[PlannedOutcome] | None = None, **more: Any) -> Quality:
+def quality(
+    samples: Sequence[Sample], plan: Sequence[PlannedOutcome] | None = None, **more: Any
+) -> ArmMeasures:
     data = DataSet(
         name="fractions", samples=lambda: iter(samples), plan=lambda: None if plan is None else iter(plan),
         family=DIALOGUE, roles=ROLES, find_space=lambda: SPACE,

@@ -28,14 +28,14 @@ def begin(
     """Begin a run in its folder, and note the job there."""
     session = RunSession(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
     run = ActiveRun(plan, session, rundir)
-    run.adopt(lambda _: None)
+    run.bind_folder(lambda _: None)
     return run
 
 
 async def execute(run: ActiveRun) -> None:
     """Make all conversations, then write the files."""
     async with run.session.record():
-        await run.drive()
+        await run.make_all()
         await run.write()
 
 

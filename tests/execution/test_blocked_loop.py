@@ -56,7 +56,7 @@ def test_a_plugin_that_keeps_the_loop_is_named_once(
     watch = LoopWatch(threading.get_ident())
     with caplog.at_level(logging.WARNING, "edgen"):
         for seconds in (loop_watch.BLOCKED - 1, loop_watch.BLOCKED + 1, loop_watch.BLOCKED + 2):
-            watch.look(watch._came_by + seconds)
+            watch.check(watch._came_by + seconds)
     (record,) = caplog.records
     assert (
         "The protocol 'odd' of odd-pack 1.0 has kept all other calls waiting for 21 s" in record.getMessage()

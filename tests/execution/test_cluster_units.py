@@ -447,7 +447,7 @@ class Starting(InProcessCluster):
     ended = False
 
     async def open(self, work: Work) -> Pool:
-        for scheduler in work.beside:
+        for scheduler in work.schedulers:
             scheduler.stop(StoppedError("Enough."))
         try:
             await asyncio.Event().wait()

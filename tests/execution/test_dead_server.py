@@ -236,7 +236,7 @@ def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, 
         try:
             while clock() < until:
                 await asyncio.sleep(silence.every)
-                if (reason := silence.look(clock())) is not None:
+                if (reason := silence.check(clock())) is not None:
                     return clock(), str(reason)
             return None
         finally:
@@ -398,7 +398,7 @@ def failing(backend: Slow, limits: Limits) -> tuple[str | None, set[int]]:
         everybody = asyncio.gather(*(ask(index) for index in range(100)))
         while not everybody.done():
             await asyncio.sleep(silence.every)
-            if (reason := silence.look(asyncio.get_running_loop().time())) is not None:
+            if (reason := silence.check(asyncio.get_running_loop().time())) is not None:
                 everybody.cancel()
                 return str(reason)
         return None

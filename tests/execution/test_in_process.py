@@ -18,7 +18,7 @@ from edgen.config import parse_job
 from edgen.core.errors import LockedError, ProviderError, UsageError
 from edgen.core.values import Request
 from edgen.execution import online_scheduler
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.providers.function import AnswerFunction, FunctionBackend, make_config
 from edgen.simulator.text import respond
@@ -55,7 +55,7 @@ async def make(
         "backends": {"default": {"type": "function", "model": config.model, "version": config.version}},
         "limits": {"in_flight": in_flight, "attempts": 2},
     }  # fmt: skip
-    plan = make_plan(parse_job(values, "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(values, "job.yaml"), AllowedFiles.of(Path("job.yaml")))
     run_folder = RunFolder(folder)
     run_folder.prepare()
     with run_folder.lock_for_writing():

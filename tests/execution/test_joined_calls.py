@@ -17,7 +17,7 @@ from edgen.config import load_job
 from edgen.core.errors import JobError
 from edgen.core.values import Address, Message, Reply, Request, Usage
 from edgen.execution.client.call import Answer
-from edgen.execution.joined_calls import CallPlace, share_out
+from edgen.execution.joined_calls import CallPlace, split_choices
 from edgen.providers import make
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.gemini.online import read_reply as read_gemini
@@ -317,7 +317,7 @@ def test_the_parts_of_an_answer_add_up_to_the_whole(
     whole = Reply(texts[0], usage=usage, others=tuple(map(Reply, texts[1:])))
     answer = Answer(whole, 0.1, 1, 20_000, cost)
     where = [CallPlace(Address(0, i), bytes([i])) for i in range(places)]
-    shares = share_out(answer, where, lambda prompt, completion: prompt * 2e-6 + completion * 1e-5)
+    shares = split_choices(answer, where, lambda prompt, completion: prompt * 2e-6 + completion * 1e-5)
     assert [one.place for one in shares] == where[: len(shares)]
     assert len(shares) == min(places, len(texts))
     assert [one.reply.text for one in shares] == texts[: len(shares)]

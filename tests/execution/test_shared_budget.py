@@ -51,7 +51,7 @@ async def test_a_run_stops_at_the_day_s_budget_and_so_does_the_next(tmp_path: Pa
         assert status["stopped"]["reason"] == "budget"
         assert 0 < service.pico <= 0.02 * PICO
         assert round(status["cost_usd"] * PICO) == pytest.approx(
-            BudgetBook(budget).list_stands()[0].used, rel=1e-4
+            BudgetBook(budget).list_current_use()[0].used, rel=1e-4
         )
 
         spent = service.pico
@@ -113,14 +113,14 @@ async def test_kills_of_several_runs_never_get_past_it(tmp_path: Path) -> None:
             for process in started:
                 process.send_signal(signal.SIGKILL)
                 await process.wait()
-            assert service.pico <= BudgetBook(budget).list_stands()[0].used <= cap * PICO
+            assert service.pico <= BudgetBook(budget).list_current_use()[0].used <= cap * PICO
         ends = await asyncio.gather(
             *[edgen("generate", job, "-o", tmp_path / f"run{n}", "--json") for n in range(3)]
         )
         assert {one.code for one in ends} <= {0, 4}, [one.err for one in ends]
-        assert service.pico <= BudgetBook(budget).list_stands()[0].used <= cap * PICO
+        assert service.pico <= BudgetBook(budget).list_current_use()[0].used <= cap * PICO
         # The owners settle open leases; the most that their calls can have cost stays counted.
-        assert service.pico >= 0.5 * BudgetBook(budget).list_stands()[0].used
+        assert service.pico >= 0.5 * BudgetBook(budget).list_current_use()[0].used
 
 
 async def test_whatever_asks_about_a_run_is_counted(tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ async def test_whatever_asks_about_a_run_is_counted(tmp_path: Path) -> None:
         budget = budget_file(tmp_path, 5)
         job, run = job_file(tmp_path, service, budget, conversations=6), tmp_path / "run"
         assert (await edgen("generate", job, "-o", run)).code == 0
-        before = BudgetBook(budget).list_stands()[0].used
+        before = BudgetBook(budget).list_current_use()[0].used
         assert before == service.pico
         process = await start("annotate", run, "--labels", "teacher_moves", "--annotators", "2")
         assert (await end(process)).code in (0, 3)
-        assert BudgetBook(budget).list_stands()[0].used == service.pico > before
+        assert BudgetBook(budget).list_current_use()[0].used == service.pico > before
 
 
 async def test_doctor_s_calls_are_counted_and_refused_like_any_others(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_doctor_s_calls_are_counted_and_refused_like_any_others(tmp_path: 
         assert not BudgetBook(budget, create=False).path.exists()
         told = await edgen("doctor", job)
         assert told.code == 0, told.out
-        assert BudgetBook(budget).list_stands()[0].used == service.pico > 0
+        assert BudgetBook(budget).list_current_use()[0].used == service.pico > 0
 
         spent = service.pico
         budget_file(tmp_path, 2 * spent / PICO)
@@ -236,7 +236,7 @@ async def test_a_book_that_becomes_unusable_loses_nothing_and_is_settled_later(t
         again = await edgen("generate", job, "-o", run, "--json")
         assert again.code == 0, again.err
         assert json.loads(again.out)["calls"]["made"] == 30
-        assert book.list_stands()[0].used == pytest.approx(service.pico, rel=1e-6)
+        assert book.list_current_use()[0].used == pytest.approx(service.pico, rel=1e-6)
 
 
 @pytest.mark.parametrize("what", ["book", "folder"])

@@ -48,9 +48,9 @@ async def main(job, folder, seconds):
         async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
             session = RunSession(plan, backends, ledger, roles=plan.roles)
             run = ActiveRun(plan, session, rundir)
-            run.adopt(print)
+            run.bind_folder(print)
             async with session.record():
-                await run.drive()
+                await run.make_all()
                 await run.write()
 
 asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])))

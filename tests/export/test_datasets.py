@@ -157,7 +157,7 @@ class TestHub:
         rows = {"default": {"train": number - 1, "test": 1}}
         contents = Contents(tables=[DataTable({})], rows=rows, left_out={}, patterns={}, evidence={})
         run: Any = RUN
-        front = render_front_matter(run, FORMATS["hf"], contents, False, ExportOptions())
+        front = render_front_matter(run, FORMATS["hf"], contents, ExportOptions(), simulated=False)
         assert yaml.safe_load(front.split("---\n")[1])["size_categories"] == [size]
 
     def test_arms_share_a_table_and_the_card_says_who_made_which(self, tmp_path: Path) -> None:

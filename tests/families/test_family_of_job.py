@@ -16,7 +16,7 @@ from edgen.core.values import Rejection, Turn
 from edgen.families.base import defaults_of, family_of
 from edgen.families.dialogue import Dialogue
 from edgen.families.reader import KindDefaults
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.protocols.oracle import CandidatePair, select_turns
 from edgen.space import Space
@@ -56,7 +56,7 @@ def _added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan_of(**more: Any) -> Any:
-    return make_plan(parse_job({**JOB, **more}, "t"), Reach(Path.cwd(), None))
+    return make_plan(parse_job({**JOB, **more}, "t"), AllowedFiles(Path.cwd(), None))
 
 
 def test_its_templates_are_the_usual_ones() -> None:

@@ -49,7 +49,7 @@ class Letters(ReportWords, DataSetReader):
 
 @pytest.fixture
 def _letters() -> Iterator[None]:
-    with registry.lend("reader", "letters", Letters()):
+    with registry.register_temporarily("reader", "letters", Letters()):
         reader.list_other_readers.cache_clear()
         yield
     reader.list_other_readers.cache_clear()

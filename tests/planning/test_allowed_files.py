@@ -9,7 +9,7 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.core.errors import FileError, JobError, SpaceError, TemplateError
-from edgen.planning.allowed_files import MAX_TOKENIZER, Kind, Reach, find_project, make_unlimited_reach
+from edgen.planning.allowed_files import MAX_TOKENIZER, AllowedFiles, Kind, allow_all_files, find_project
 from edgen.planning.load import load_plan, load_plans
 
 JOB = {
@@ -47,7 +47,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def file(here: Path, name: str, kind: Kind = "prompts", **more: object) -> Path:
-    return Reach.of(here / "job.yaml", **more).find_file(kind, name, "prompt")  # type: ignore[arg-type]
+    return AllowedFiles.of(here / "job.yaml", **more).find_file(kind, name, "prompt")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_pipe_is_never_opened(here: Path, more: dict[str, object]) -> None:
     with pytest.raises(TemplateError, match="a pipe or a device"):
         file(here, "pipe.j2", **more)
     with pytest.raises(TemplateError, match="a pipe or a device"):
-        make_unlimited_reach().find_file("prompts", "/dev/zero", "prompt")
+        allow_all_files().find_file("prompts", "/dev/zero", "prompt")
 
 
 def test_links_in_a_circle_and_names_that_are_none_are_sentences(here: Path) -> None:
@@ -183,7 +183,7 @@ def test_what_is_typed_is_read_by_the_whole_way(here: Path) -> None:
     with pytest.raises(TemplateError):
         load_plan(path)
     assert load_plan(path, ["prompt=../../../outside.j2"]).prompts["default"].name == "outside"
-    assert load_plan(path, (), Reach.of(path, outside=True)).prompts["default"].name == "outside"
+    assert load_plan(path, (), AllowedFiles.of(path, outside=True)).prompts["default"].name == "outside"
 
 
 def test_a_job_is_still_refused_for_what_it_is(here: Path) -> None:

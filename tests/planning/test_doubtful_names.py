@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plan, load_plans
 from tests import ROOT
 
@@ -27,9 +27,9 @@ def doubts(folder: Path, **job: str) -> list[str]:
         **job,
     }
     (folder / "job.yaml").write_text("".join(f"{key}: {value}\n" for key, value in lines.items()))
-    reach = Reach.of(folder / "job.yaml")
-    load_plans(folder / "job.yaml", (), reach)
-    return [*reach.doubts]
+    allowed = AllowedFiles.of(folder / "job.yaml")
+    load_plans(folder / "job.yaml", (), allowed)
+    return [*allowed.doubts]
 
 
 @pytest.mark.parametrize("place", ["math_misconceptions.yaml", "preference_space/math_misconceptions.yaml"])
@@ -77,6 +77,6 @@ def test_a_job_that_is_called_like_its_space_is_no_other_space(tmp_path: Path) -
 
 def test_the_shipped_jobs_are_in_no_doubt() -> None:
     for path in (ROOT / "jobs").glob("*.yaml"):
-        reach = Reach.of(path)
-        load_plan(path, [], reach)
-        assert not reach.doubts, path
+        allowed = AllowedFiles.of(path)
+        load_plan(path, [], allowed)
+        assert not allowed.doubts, path

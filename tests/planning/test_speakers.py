@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from edgen.core.values import Address, Rejection, RejectionReason, Request
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans
 from edgen.planning.speakers import describe_reply, describe_templates, explain_rejection
-from edgen.simulator.prompts.prompt_roles import find_strangers
+from edgen.simulator.prompts.prompt_roles import find_unknown_speakers
 from tests import ROOT
 
 pytestmark = pytest.mark.unit
@@ -42,7 +42,7 @@ Speakers = tuple[tuple[str, ...], ...]
     ],
 )  # fmt: skip
 def test_strangers_in_a_prompt(prompt: str, speakers: Speakers, names: str) -> None:
-    assert " ".join(find_strangers(prompt, speakers)) == names
+    assert " ".join(find_unknown_speakers(prompt, speakers)) == names
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_strangers_in_a_reply(reply: str, speakers: Speakers, said: str) -> None
 @pytest.mark.parametrize("job", sorted(path.name for path in (ROOT / "jobs").glob("*.yaml")))
 def test_no_shipped_job_is_doubted(job: str) -> None:
     path = ROOT / "jobs" / job
-    _, plans = load_plans(path, [], Reach.of(path))
+    _, plans = load_plans(path, [], AllowedFiles.of(path))
     assert [describe_templates(plan) for plan in plans.values()] == [[]] * len(plans)
 
 
@@ -102,7 +102,7 @@ def test_a_template_of_turns_that_shows_others_is_named(tmp_path: Path, job: str
     path = ROOT / "jobs" / f"{job}.yaml"
     (tmp_path / "mine.j2").write_text(TURNS)
     given = [f"prompts.{use}={tmp_path / 'mine.j2'}"]
-    _, plans = load_plans(path, given, Reach.of(path, given))
+    _, plans = load_plans(path, given, AllowedFiles.of(path, given))
     doubts = [sentence for plan in plans.values() for sentence in describe_templates(plan)]
     assert doubts
     assert all(
@@ -117,5 +117,5 @@ def test_other_labels_in_a_template_of_turns_are_no_speakers(tmp_path: Path, wor
     path = ROOT / "jobs" / "selfplay.yaml"
     (tmp_path / "mine.j2").write_text(f"You are the teacher, and talk with a student.\n{words}")
     given = [f"prompts.teacher={tmp_path / 'mine.j2'}"]
-    _, plans = load_plans(path, given, Reach.of(path, given))
+    _, plans = load_plans(path, given, AllowedFiles.of(path, given))
     assert [describe_templates(plan) for plan in plans.values()] == [[]] * len(plans)

@@ -11,7 +11,7 @@ import pytest
 from edgen.core.pair import JudgeDirected, Pair, RolloutSignal
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.rollout_signals import make_signal_by_judge, make_signal_by_probability
-from edgen.preferences.rollouts import PartingTurn, read_rollout
+from edgen.preferences.rollouts import DivergingTurn, read_rollout
 from tests.preferences.values import oracle, pair
 
 RULES = {by: LabelRules(by=by, rollouts=True) for by in ("oracle", "probability")}  # type: ignore[arg-type]
@@ -22,6 +22,11 @@ def resting(found: RolloutSignal, a: int = 0, b: int = 1, prefix: int = 4, **mor
     made = pair(a, b, oracle("b", "b"), said=(0.1, 0.9), **more)
     signals = msgspec.structs.replace(made.signals, rollouts=(found,))
     return msgspec.structs.replace(made, signals=signals, prefix_turns=prefix)
+
+
+def test_stored_digests_name_a_response_as_before() -> None:
+    """Another text would make new calls for the rollouts of existing runs, or replay them."""
+    assert DivergingTurn("quick-r0", 3).render_for_digest() == "PartingTurn(name='quick-r0', turns=3)"
 
 
 class TestMeans:
@@ -107,5 +112,5 @@ class TestLabels:
 
 def test_a_rollout_is_named_by_conversation_turns_and_number() -> None:
     for name in ("r1", "hot.r12"):
-        response = PartingTurn(name, 7)
+        response = DivergingTurn(name, 7)
         assert read_rollout(response.name_rollout(12)) == (response, 12)

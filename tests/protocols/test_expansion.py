@@ -86,7 +86,7 @@ def test_long_replies_are_read_in_no_time(text: str) -> None:
 def test_reading_never_raises(text: str, cut: bool) -> None:
     for value in read_values(text, cut=cut):
         assert value
-        KnownValues(["Zeus", ""]).twin(value)
+        KnownValues(["Zeus", ""]).find_similar(value)
 
 
 THERE = [
@@ -112,7 +112,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("value", ALIKE)
 def test_near_duplicates_are_found(value: str) -> None:
-    twin = KnownValues(THERE).twin(value)
+    twin = KnownValues(THERE).find_similar(value)
     assert twin is not None
     assert twin[1] == ALIKE[value]
 
@@ -130,7 +130,7 @@ def test_near_duplicates_are_found(value: str) -> None:
     ],
 )
 def test_what_differs_stays(value: str) -> None:
-    assert KnownValues(THERE).twin(value) is None
+    assert KnownValues(THERE).find_similar(value) is None
 
 
 @pytest.mark.parametrize("name", ["broad", "education_dialogue"])
@@ -139,14 +139,14 @@ def test_no_two_values_of_a_shipped_space_are_alike(name: str) -> None:
     for dimension in space.dimensions:
         known = KnownValues()
         for entry in dimension.entries:
-            assert known.twin(entry.value) is None, entry.value
+            assert known.find_similar(entry.value) is None, entry.value
             known.add(entry.value)
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=6))
 def test_a_value_is_its_own_twin(value: str, others: list[str]) -> None:
     known = KnownValues([*others, value])
-    assert known.twin(value) is not None
+    assert known.find_similar(value) is not None
     PlainForm(value)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from edgen.config import load_job
 from edgen.core.values import Conversation, Request
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.protocols.gated import PassedConversation
 from edgen.simulator.text import respond
@@ -24,7 +24,7 @@ HOLLOW = {"placeholder", "echo"}  # a loop may be genuine
 def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
     assert isinstance(path, type(ROOT))
     job = load_job(path)
-    plan = make_plan(job, Reach.of(path))
+    plan = make_plan(job, AllowedFiles.of(path))
     made = 0
     for index in range(EACH):
         work = plan.make_task(index, 0).protocol

@@ -188,7 +188,7 @@ def test_a_job_s_command_is_not_run_without_a_word_to_that_very_command(tmp_path
     in_environment = {"EDGEN_TRUSTED_HOSTS": f"a.example=A_KEY, {shlex.quote(PAIR)} b.example"}
     for consents_ in (gather_consents({}, [PAIR]), gather_consents(in_environment)):
         assert isinstance(decide_trust(command, url, consents_), Allowed)
-    assert len(gather_consents(in_environment).given) == 3
+    assert len(gather_consents(in_environment).entries) == 3
     file.write_text(f'- "{PAIR}"\n')
     assert isinstance(decide_trust(command, url, gather_consents(home)), Allowed)
     assert isinstance(decide_trust(command, "http://127.0.0.1:1", gather_consents({})), NoKey)

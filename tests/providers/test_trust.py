@@ -19,7 +19,7 @@ from edgen.providers.trust import (
     decide_trust,
     find_consent_file,
     gather_consents,
-    is_anothers,
+    is_of_other_service,
     place_of,
     read_consents,
 )
@@ -184,7 +184,7 @@ def test_another_services_secret_goes_only_where_that_very_pair_was_typed(url: s
     "variable", ["OPENAI_API_KEY", "MY_KEY", "HF_TOKEN", "LLM_TOKEN", "AZURE_OPENAI_API_KEY"]
 )
 def test_a_models_key_is_nobody_elses_secret(variable: str) -> None:
-    assert not is_anothers(variable)
+    assert not is_of_other_service(variable)
 
 
 # --- hosts ---------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_consents_come_from_the_command_line_the_environment_and_the_users_file(
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "EDGEN_TRUSTED_HOSTS": "one.example=ONE_KEY, two.example"}
     found = gather_consents(environ, ["[::1]=MY_KEY", "Bücher.example=BOOK_KEY"])
     assert found.file == file
-    shown = {(one.host, one.port, one.variable, one.typed) for one in found.given}
+    shown = {(one.host, one.port, one.variable, one.typed) for one in found.entries}
     assert shown == {
         ("::1", None, "MY_KEY", True),
         ("xn--bcher-kva.example", None, "BOOK_KEY", True),

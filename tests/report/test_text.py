@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from edgen.core.text import (
     escape_invisible,
     format_dollars,
+    format_duration,
     format_points,
-    format_seconds,
     format_signed,
     join_list,
     number,
@@ -36,7 +36,7 @@ from edgen.evaluation.drawings import (
 )
 from edgen.report.canvas import WIDTH, Canvas, configure_drawing
 from edgen.report.charts import draw
-from edgen.report.lettering import fit, fit_ends, measure_width
+from edgen.report.text_width import measure_width, truncate, truncate_ends
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
@@ -65,7 +65,7 @@ def test_any_words_can_be_drawn(text: str) -> None:
         picture.write_text(10, 20, text)
         root = ElementTree.fromstring(picture.render_svg("p", escape_invisible(text)))
     drawn = "".join(node.text or "" for node in root.iter("text"))
-    assert drawn.strip() == fit(text, WIDTH).strip()
+    assert drawn.strip() == truncate(text, WIDTH).strip()
 
 
 def test_numbers() -> None:
@@ -83,7 +83,7 @@ def test_numbers() -> None:
         "−$2.50",
         "–",
     ]
-    assert [format_seconds(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
+    assert [format_duration(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
         "340 ms",
         "12.4 s",
         "3 min 05 s",
@@ -118,7 +118,7 @@ def test_intervals() -> None:
 
 @given(st.text(st.characters(codec=None), max_size=80), st.integers(40, 400))
 def test_what_is_fitted_is_no_wider_than_its_room(text: str, room: int) -> None:
-    for cut in (fit, fit_ends):
+    for cut in (truncate, truncate_ends):
         found = cut(text, room)
         assert measure_width(found) <= room
         assert "\n" not in found
@@ -126,8 +126,8 @@ def test_what_is_fitted_is_no_wider_than_its_room(text: str, room: int) -> None:
 
 def test_names_that_differ_at_their_ends_stay_apart() -> None:
     names = [f"an-arm-with-a-name-as-long-as-allowed-{place:02d}" for place in range(12)]
-    assert len({fit_ends(name, 100) for name in names}) == 12
-    assert len({fit(name, 100) for name in names}) == 1
+    assert len({truncate_ends(name, 100) for name in names}) == 12
+    assert len({truncate(name, 100) for name in names}) == 1
 
 
 def drawn(chart: Bars | Intervals | Histograms) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgen.core import resources
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.space import load_space
 
 # Each part of a preference with the families that its words name; without families it keeps its own
@@ -74,12 +74,12 @@ def shipped(side: str) -> set[str]:
     ]
     name = f"{side}_preference"
     entries = [entry for space in spaces if name in space.names for entry in space[name].entries]
-    return {part for entry in entries for part in ways.split_parts(entry.value)}
+    return {part for entry in entries for part in phrase_kinds.split_parts(entry.value)}
 
 
 @pytest.mark.parametrize(("side", "intended"), [("student", LEARNING), ("teacher", TEACHING)])
 def test_family_of_every_shipped_preference(side: str, intended: dict[str, tuple[str, ...]]) -> None:
-    assert {part: ways.find_methods(part) for part in shipped(side)} == intended
+    assert {part: phrase_kinds.find_methods(part) for part in shipped(side)} == intended
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_family_of_every_shipped_preference(side: str, intended: dict[str, tuple
     ],
 )
 def test_what_only_sounds_alike_is_no_match(learning: str, teaching: str) -> None:
-    assert not ways.match(learning, teaching)
+    assert not phrase_kinds.match(learning, teaching)

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.schemas.form_filling import pour
+from edgen.simulator.schemas.form_filling import fill_form
 from edgen.simulator.schemas.schema_patterns import UnfitSchema
 from edgen.simulator.schemas.structured import fit_to_schema
 from edgen.simulator.text import respond
@@ -46,7 +46,7 @@ def ask(topic: str, seed: int) -> list[dict[str, Any]]:
 
 
 def test_the_sentences_that_fit_stand_in_their_places() -> None:
-    poured = json.loads(pour(SPOKEN, SCHEMA))
+    poured = json.loads(fill_form(SPOKEN, SCHEMA))
     assert [turn["role"] for turn in poured["conversation"]] == ["Teacher", "Student"] * 3
     assert (
         poured["conversation"][0]["text"] == "Today we look at the moon together. It has no light of its own."
@@ -60,7 +60,7 @@ def test_without_a_fitting_sentence_the_answer_stays_as_it_is() -> None:
     said = SPOKEN.replace("Now I understand what the phases are.", "Yes!").replace(
         "So a full moon", "no full moon"
     )
-    assert pour(said, SCHEMA) == said
+    assert fill_form(said, SCHEMA) == said
 
 
 @pytest.mark.parametrize("topic", ["the moon", "Fractions", "the White House"])
@@ -94,7 +94,7 @@ def test_odd_schemas_of_a_conversation_are_met_or_left(conversation: object) -> 
         "$defs": {"said": {"type": "string"}},
     }
     text = json.dumps(schema).encode()
-    said = fit_to_schema(pour(SPOKEN, text), text, Random(1))
+    said = fit_to_schema(fill_form(SPOKEN, text), text, Random(1))
     jsonschema.Draft202012Validator(schema).validate(json.loads(said))
 
 
@@ -120,11 +120,11 @@ def test_parts_that_say_little_are_met(part: object, text: str) -> None:
     ):
         schema = {"type": "object", "properties": properties, "required": [*properties]}
         encoded = json.dumps(schema).encode()
-        made = fit_to_schema(pour(text, encoded), encoded, Random(1))
+        made = fit_to_schema(fill_form(text, encoded), encoded, Random(1))
         jsonschema.Draft202012Validator(schema).validate(json.loads(made))
 
 
 def test_an_empty_enum_is_refused_in_a_sentence() -> None:
     schema = b'{"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]}'
     with pytest.raises(UnfitSchema, match="enum"):
-        fit_to_schema(pour(SPOKEN, schema), schema, Random(1))
+        fit_to_schema(fill_form(SPOKEN, schema), schema, Random(1))

@@ -31,7 +31,7 @@ def test_it_answers_with_lines_some_of_them_said_before(dimension: str) -> None:
     assert 35 <= len(lines) <= 50
     known, again = KnownValues(SHOWN), 0
     for line in lines:
-        again += known.twin(line.strip(' ".')) is not None
+        again += known.find_similar(line.strip(' ".')) is not None
         known.add(line)
     assert 2 <= again <= 20
     assert respond(wish(dimension), seed=7).text.split("\n") == lines

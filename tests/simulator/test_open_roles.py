@@ -12,7 +12,7 @@ from edgen.core.values import Request, Status
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.protocols.parts import Settled, Spent
-from edgen.simulator.prompts.conversation_prompt import assign_roles, find_shown_roles, leads
+from edgen.simulator.prompts.conversation_prompt import assign_roles, find_shown_roles, is_teaching_role
 from edgen.simulator.text import respond
 from tests import open_space
 
@@ -108,7 +108,7 @@ def test_oneshot(tmp_path: Path, form: str, roles: int) -> None:
 
 
 def test_who_leads() -> None:
-    assert [leads(name) for name in ("Tutor", "Examiner", "Learner2")] == [True, True, False]
+    assert [is_teaching_role(name) for name in ("Tutor", "Examiner", "Learner2")] == [True, True, False]
     spoken = [("Teacher", "a"), ("Student", "b")] * 2
     assert [role for role, _ in assign_roles(spoken, ("Ann", "Ben", "Cy"))] == ["Ann", "Ben", "Ann", "Cy"]
     assert [role for role, _ in assign_roles(spoken, ("Learner", "Tutor"))] == ["Tutor", "Learner"] * 2

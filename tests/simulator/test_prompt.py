@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core.values import Message
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.prompts.conversation_prompt import ScenarioBrief, read
 from tests import ROOT
 from tests.simulator.prompts import (
@@ -178,17 +178,17 @@ def test_what_the_assistant_said_before_is_no_task() -> None:
     ],
 )
 def test_family_of_a_method(phrase: str, family: str) -> None:
-    assert ways.find_methods(phrase)[0] == family
+    assert phrase_kinds.find_methods(phrase)[0] == family
 
 
 def test_matches_among_the_published_vocabulary() -> None:
-    fitting = {(a, b) for a in LEARNING for b in TEACHING if ways.match(a, b)}
+    fitting = {(a, b) for a in LEARNING for b in TEACHING if phrase_kinds.match(a, b)}
     assert fitting == {
         (LEARNING[0], TEACHING[1]),
         (LEARNING[1], TEACHING[0]),
         (LEARNING[2], TEACHING[2]),
     }
-    assert ways.match("basket weaving", "Basket weaving"), "the same words fit, known or not"
+    assert phrase_kinds.match("basket weaving", "Basket weaving"), "the same words fit, known or not"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_matches_among_the_published_vocabulary() -> None:
     ],
 )
 def test_kind_of_a_students_reaction(phrase: str, kind: str) -> None:
-    assert ways.find_student_reaction(phrase) == kind
+    assert phrase_kinds.find_student_reaction(phrase) == kind
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_kind_of_a_students_reaction(phrase: str, kind: str) -> None:
     ],
 )
 def test_kind_of_a_teachers_reaction(phrase: str, kind: str) -> None:
-    assert ways.find_teacher_reaction(phrase) == kind
+    assert phrase_kinds.find_teacher_reaction(phrase) == kind

@@ -9,9 +9,9 @@ from statistics import mean, pstdev
 import pytest
 
 from edgen.core.values import END_MARKER, Message, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator import judge
-from edgen.simulator.conversation.turns import SECRETS, clear
+from edgen.simulator.conversation.turns import SECRETS, list_unambiguous
 from edgen.simulator.faults import parse
 from edgen.simulator.phrases.book import BOOK
 from edgen.simulator.prompts import agent_prompt
@@ -111,7 +111,7 @@ def test_course_depends_on_the_two_ways() -> None:
 
 @pytest.mark.parametrize("reaction", STUDENT_REACTIONS[:4])
 def test_students_react_as_told(reaction: str) -> None:
-    kind = ways.find_student_reaction(reaction)
+    kind = phrase_kinds.find_student_reaction(reaction)
     known = lessons.variables(LEARNING[3], reaction, TEACHING[0])
     told = "\n".join(
         text for seed in range(30) for role, text in lessons.play(known, seed)[0] if role == "Student"
@@ -122,7 +122,9 @@ def test_students_react_as_told(reaction: str) -> None:
 
 
 def spoken(rule: str, text: str) -> int:
-    return sum(text.count(way[0]) for way in BOOK[rule] if len(way) == 1 and len(way[0]) > 14)
+    return sum(
+        text.count(phrasing[0]) for phrasing in BOOK[rule] if len(phrasing) == 1 and len(phrasing[0]) > 14
+    )
 
 
 def test_teachers_adapt_if_they_are_the_kind_and_somebody_asks() -> None:
@@ -130,7 +132,7 @@ def test_teachers_adapt_if_they_are_the_kind_and_somebody_asks() -> None:
     for reaction in (TEACHER_REACTIONS[3], TEACHER_REACTIONS[4]):
         known = lessons.variables(LEARNING[3], STUDENT_REACTIONS[5], TEACHING[0], reaction)
         told = [lessons.shown(lessons.play(known, seed)[0]) for seed in range(40)]
-        turning = [way[0][:20] for way in BOOK["t.turn"]]
+        turning = [phrasing[0][:20] for phrasing in BOOK["t.turn"]]
         changed[reaction] = sum(any(words in text for words in turning) for text in told)
     assert changed[TEACHER_REACTIONS[3]] > 20
     assert changed[TEACHER_REACTIONS[4]] < 16
@@ -283,11 +285,14 @@ def test_faults_of_turns_strike_as_often_as_told() -> None:
 
 def test_names_of_methods_are_heard_as_what_they_name() -> None:
     """A side uses them in place of its preference, and the other must understand them."""
-    for family in ways.METHODS[:-1]:
-        for way in BOOK[f"name.{family}"]:
-            assert ways.find_methods(way[0])[:1] == (family,), way
+    for family in phrase_kinds.METHODS[:-1]:
+        for phrasing in BOOK[f"name.{family}"]:
+            assert phrase_kinds.find_methods(phrasing[0])[:1] == (family,), phrasing
         for rule in (f"s.ask.{family}", f"t.method.{family}"):
-            assert all(ways.find_methods(" ".join(way[::2]))[0] == family for way in clear(rule))
+            assert all(
+                phrase_kinds.find_methods(" ".join(phrasing[::2]))[0] == family
+                for phrasing in list_unambiguous(rule)
+            )
 
 
 def test_quick_enough() -> None:

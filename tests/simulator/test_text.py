@@ -13,7 +13,7 @@ from statistics import mean
 import pytest
 
 from edgen.core.values import Message
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.phrases.book import BOOK, compile_book
 from edgen.simulator.text import VERSION, respond
 from tests import ROOT
@@ -40,7 +40,9 @@ def said_by(role: str, messages: tuple[Message, ...], seeds: int = 40) -> str:
 
 def spoken_from(rule: str, text: str) -> int:
     """Count sentences of a phrase book rule in the text, except short ones and those with slots."""
-    return sum(text.count(way[0]) for way in BOOK[rule] if len(way) == 1 and len(way[0]) > 14)
+    return sum(
+        text.count(phrasing[0]) for phrasing in BOOK[rule] if len(phrasing) == 1 and len(phrasing[0]) > 14
+    )
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +138,7 @@ def test_prompt_without_topic_gets_conversation_without_topic() -> None:
 
 @pytest.mark.parametrize("reaction", STUDENT_REACTIONS[:4])
 def test_mismatched_student_reacts_as_told(reaction: str) -> None:
-    kind = ways.find_student_reaction(reaction)
+    kind = phrase_kinds.find_student_reaction(reaction)
     told = said_by("Student", prompt(student_reaction=reaction))
     assert spoken_from(f"s.react.{kind}", told) > 40
     for other in {"rude", "disengaged", "frustrated", "anxious"} - {kind}:
@@ -150,7 +152,7 @@ def test_student_who_might_tell_it_tells_it() -> None:
 
 @pytest.mark.parametrize("reaction", [*TEACHER_REACTIONS[:3], TEACHER_REACTIONS[4]])
 def test_teacher_reacts_as_told(reaction: str) -> None:
-    kind = ways.find_teacher_reaction(reaction)
+    kind = phrase_kinds.find_teacher_reaction(reaction)
     told = said_by("Teacher", prompt(teacher_reaction=reaction))
     assert spoken_from(f"t.react.{kind}", told) > 20
     for other in {"frustrated", "blames", "gives_up", "insists"} - {kind}:
@@ -171,7 +173,7 @@ def test_adapting_teacher_changes_the_method_and_it_goes_better() -> None:
 
 def is_turn(said: str) -> bool:
     """Return whether the teacher announces another method."""
-    openings = [way[0] for way in BOOK["t.turn"]]
+    openings = [phrasing[0] for phrasing in BOOK["t.turn"]]
     return any(opening in said for opening in openings)
 
 
@@ -310,9 +312,9 @@ def test_phrase_book_is_whole() -> None:
     for name, phrases in BOOK.items():
         assert phrases, name
         assert len(set(phrases)) == len(phrases), f"{name} says something twice"
-        for way in phrases:
-            assert {used.lower() for used in way[1::2]} <= BOOK.keys() | slots, (name, way)
-    for method in ways.METHODS:
+        for phrasing in phrases:
+            assert {used.lower() for used in phrasing[1::2]} <= BOOK.keys() | slots, (name, phrasing)
+    for method in phrase_kinds.METHODS:
         assert {
             f"t.method.{method}",
             f"t.teach.{method}",
@@ -320,9 +322,9 @@ def test_phrase_book_is_whole() -> None:
             f"s.enjoy.{method}",
         } <= BOOK.keys()
         assert len(BOOK[f"s.ask.{method}"]) >= 6, "who is never served asks six times in fifteen turns"
-    for kind in ways.STUDENT_KINDS:
+    for kind in phrase_kinds.STUDENT_KINDS:
         assert f"s.react.{kind}" in BOOK
-    for kind in ways.TEACHER_KINDS:
+    for kind in phrase_kinds.TEACHER_KINDS:
         assert f"t.react.{kind}" in BOOK
 
 

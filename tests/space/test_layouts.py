@@ -48,7 +48,7 @@ def clinic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         space_layouts.list_layouts.cache_clear()
         space_layouts.map_bare_fields.cache_clear()
 
-    with registry.lend("space_layout", "clinic", CLINIC):
+    with registry.register_temporarily("space_layout", "clinic", CLINIC):
         names = registry.list_names
         monkeypatch.setattr(registry, "list_names", lambda kind: list(dict.fromkeys(names(kind))))
         forget()

@@ -36,9 +36,9 @@ class Clock:
         return self.now
 
 
-def spend(purse: BudgetLease, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
+def spend(lease: BudgetLease, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
     """Return the use of one call's cost under a reservation of `most`; None if it is not covered."""
-    return total + BudgetUse(0, cost) if purse.covers(total, BudgetUse(0, most)) else None
+    return total + BudgetUse(0, cost) if lease.covers(total, BudgetUse(0, most)) else None
 
 
 def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None:
@@ -54,31 +54,31 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
         else:
             totals[n] = total
         assert sum(one.pico for one in totals) <= PICO
-        assert book.stands("2027-01-31")[0].used <= PICO
-    for purse, total in zip(purses, totals, strict=True):
-        purse.close(total)
-    assert book.stands("2027-01-31")[0].used == sum(one.pico for one in totals)
+        assert book.list_use("2027-01-31")[0].used <= PICO
+    for lease, total in zip(purses, totals, strict=True):
+        lease.close(total)
+    assert book.list_use("2027-01-31")[0].used == sum(one.pico for one in totals)
     # Another start uses the remainder, to the last call that fits.
     last, total = BudgetLease(book, "last", clock), ZERO
     while (more := spend(last, total, PICO // 1000, PICO // 100)) is not None:
         total = more
     last.close(total)
-    assert 0.99 * PICO <= book.stands("2027-01-31")[0].used <= PICO
+    assert 0.99 * PICO <= book.list_use("2027-01-31")[0].used <= PICO
 
 
 def test_leases_spare_transactions(tmp_path: Path) -> None:
     book, total, leases = BudgetBook(budget_file(tmp_path, "{per_day: 100}")), ZERO, 0
-    purse = BudgetLease(book, "a", Clock())
-    lease = book.take_lease
+    lease = BudgetLease(book, "a", Clock())
+    take_lease = book.take_lease
 
     def counted(*arguments: object) -> BudgetUse | None:
         nonlocal leases
         leases += 1
-        return lease(*arguments)  # type: ignore[arg-type]
+        return take_lease(*arguments)  # type: ignore[arg-type]
 
     book.take_lease = counted  # type: ignore[method-assign]
     for _ in range(1000):
-        spent = spend(purse, total, PICO // 1000, PICO // 100)
+        spent = spend(lease, total, PICO // 1000, PICO // 100)
         assert spent is not None
         total = spent
     assert leases < 60
@@ -87,50 +87,50 @@ def test_leases_spare_transactions(tmp_path: Path) -> None:
 def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
     assert BudgetLease(book, "a", clock).covers(ZERO, BudgetUse(0, PICO // 2))
-    held = book.stands("2027-01-31")[0].used
+    held = book.list_use("2027-01-31")[0].used
     assert held >= PICO // 2
     assert not BudgetLease(book, "b", clock).covers(ZERO, BudgetUse(0, PICO))
     again = BudgetLease(book, "a", clock)
     again.settle_before(BudgetUse(0, PICO // 10))
-    assert book.stands("2027-01-31")[0].used == PICO // 10
+    assert book.list_use("2027-01-31")[0].used == PICO // 10
     again.settle_before(BudgetUse(0, PICO // 10))  # no reservation is open any more
-    assert book.stands("2027-01-31")[0].used == PICO // 10
+    assert book.list_use("2027-01-31")[0].used == PICO // 10
 
 
 def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
-    book, purse = (
+    book, lease = (
         BudgetBook(budget_file(tmp_path)),
         BudgetLease(BudgetBook(budget_file(tmp_path)), "a", Clock()),
     )
-    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
-    purse.close(BudgetUse(0, 3 * PICO))
-    assert book.stands("2027-01-31")[0].left == 0
+    assert lease.covers(ZERO, BudgetUse(0, PICO // 2))
+    lease.close(BudgetUse(0, 3 * PICO))
+    assert book.list_use("2027-01-31")[0].left == 0
 
 
 def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None:
     book = BudgetBook(budget_file(tmp_path, "{per_day: 1.0, per_month: 1.5, timezone: utc}"))
     clock = Clock(MIDNIGHT - DAY + 3600)  # the 30th
-    purse = BudgetLease(book, "a", clock)
-    assert purse.covers(ZERO, BudgetUse(0, PICO))
+    lease = BudgetLease(book, "a", clock)
+    assert lease.covers(ZERO, BudgetUse(0, PICO))
     total = BudgetUse(0, PICO)
-    assert not purse.covers(total, BudgetUse(0, 1))
+    assert not lease.covers(total, BudgetUse(0, 1))
     clock.now += DAY
-    assert purse.covers(total, BudgetUse(0, PICO // 2))
+    assert lease.covers(total, BudgetUse(0, PICO // 2))
     total = BudgetUse(0, PICO * 3 // 2)
     clock.now += 5
-    assert not purse.covers(total, BudgetUse(0, PICO // 4))
-    assert "2027-02-01 00:00" in purse.describe(BudgetUse(0, PICO // 4))
+    assert not lease.covers(total, BudgetUse(0, PICO // 4))
+    assert "2027-02-01 00:00" in lease.describe(BudgetUse(0, PICO // 4))
     clock.now = MIDNIGHT + DAY + 60  # the first of February
-    assert purse.covers(total, BudgetUse(0, PICO))
+    assert lease.covers(total, BudgetUse(0, PICO))
 
 
 def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
-    purse = BudgetLease(book, "a", clock)
-    assert purse.covers(ZERO, BudgetUse(0, PICO))
+    lease = BudgetLease(book, "a", clock)
+    assert lease.covers(ZERO, BudgetUse(0, PICO))
     total = BudgetUse(0, PICO)
     clock.now -= 3 * DAY
-    assert not purse.covers(total, BudgetUse(0, PICO // 2))
+    assert not lease.covers(total, BudgetUse(0, PICO // 2))
     other = BudgetLease(book, "b", clock)
     assert not other.covers(ZERO, BudgetUse(0, PICO // 2))
     assert f"by a clock that was ahead: move {book.path} away" in other.describe(BudgetUse(0, PICO // 2))
@@ -150,9 +150,9 @@ class Clocked:
         self.spent += [(day, reservation.amount.pico) for reservation, day in self.running]
         self.running = []
         total = BudgetUse(0, sum(cost for _, cost in self.spent))
-        purse = BudgetLease(BudgetBook(self.path), self.name, self.clock)
-        purse.settle_before(total)
-        self.budget = Budget(None, None).make_concurrent(purse, (0, total.pico / PICO))
+        lease = BudgetLease(BudgetBook(self.path), self.name, self.clock)
+        lease.settle_before(total)
+        self.budget = Budget(None, None).make_concurrent(lease, (0, total.pico / PICO))
 
     def begin(self, most: float) -> None:
         """Reserve for a call, if the budget allows it."""
@@ -204,7 +204,7 @@ def test_no_day_or_month_is_exceeded_over_midnights_and_kills(tmp_path: Path, se
     with sqlite3.connect(book.path) as other:
         assert other.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
     clock.now += 40 * DAY
-    assert [one.used for one in book.stands(book.find_day(clock.now))] == [0, 0]
+    assert [one.used for one in book.list_use(book.find_day(clock.now))] == [0, 0]
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -234,14 +234,14 @@ def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
     for n in range(3):
         assert book.take_lease(str(n), "2027-01-31", BudgetUse(0, 10**17 + 1), ZERO)
         book.end(str(n), BudgetUse(0, 10**17 + 1))
-    assert book.stands("2027-01-31")[0].used == 3 * 10**17 + 3
+    assert book.list_use("2027-01-31")[0].used == 3 * 10**17 + 3
 
 
 def _spend_all(path: Path, name: str, results: object) -> None:
-    purse, total = BudgetLease(BudgetBook(path), name), ZERO
-    while (more := spend(purse, total, PICO // 500, PICO // 50)) is not None:
+    lease, total = BudgetLease(BudgetBook(path), name), ZERO
+    while (more := spend(lease, total, PICO // 500, PICO // 50)) is not None:
         total = more
-    purse.close(total)
+    lease.close(total)
     results.put(total.pico)  # type: ignore[attr-defined]
 
 
@@ -256,7 +256,7 @@ def test_several_processes_share_it(tmp_path: Path) -> None:
     for process in processes:
         process.join()
     assert 0.5 * PICO <= spent <= PICO
-    assert BudgetBook(path).list_stands()[0].used == spent
+    assert BudgetBook(path).list_current_use()[0].used == spent
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_two_names_are_one_book(tmp_path: Path) -> None:
 def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
-    purse = BudgetLease(book, "a", Clock())
-    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
-    purse.close(BudgetUse(0, PICO // 2))
+    lease = BudgetLease(book, "a", Clock())
+    assert lease.covers(ZERO, BudgetUse(0, PICO // 2))
+    lease.close(BudgetUse(0, PICO // 2))
     whole = book.path.read_bytes()
     with sqlite3.connect(book.path) as other:
         other.execute("UPDATE spent SET pico = 0")
@@ -301,7 +301,7 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
         with pytest.raises(RunError, match="damaged"):
             BudgetBook(path)
     book.path.write_bytes(whole)
-    assert BudgetBook(path).stands("2027-01-31")[0].used == PICO // 2
+    assert BudgetBook(path).list_use("2027-01-31")[0].used == PICO // 2
     book.path.unlink()
     with pytest.raises(EdgenError, match="is gone"):
         book.take_lease("a", "2027-01-31", BudgetUse(0, 1), ZERO)
@@ -310,16 +310,16 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
 def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
-    purse = BudgetLease(book, "a", Clock())
-    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
-    purse.close(BudgetUse(0, PICO // 2))
+    lease = BudgetLease(book, "a", Clock())
+    assert lease.covers(ZERO, BudgetUse(0, PICO // 2))
+    lease.close(BudgetUse(0, PICO // 2))
     whole, rng = book.path.read_bytes(), random.Random(7)
     for _ in range(150):
         data = bytearray(whole)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         book.path.write_bytes(data)
         try:
-            assert BudgetBook(path).stands("2027-01-31")[0].used >= PICO // 2
+            assert BudgetBook(path).list_use("2027-01-31")[0].used >= PICO // 2
         except RunError:
             continue
 
@@ -330,7 +330,7 @@ def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> 
     book = BudgetBook(path)
     left = choose_temporary_name(book.path)
     left.hardlink_to(book.path)
-    assert BudgetBook(path).stands("2027-01-31")[0].used == 0
+    assert BudgetBook(path).list_use("2027-01-31")[0].used == 0
     assert not left.exists()
     (tmp_path / "elsewhere.db").hardlink_to(book.path)
     with pytest.raises(RunError, match="a link or not a file"):

@@ -19,15 +19,17 @@ __all__ = ["site"]
 
 def test_answers_are_appended_and_the_last_one_counts(tmp_path: Path) -> None:
     with People(tmp_path) as people:
-        assert people.answer("vote", "u", "ann", "f1", "a", {"left": "a"}, 3.5, 1.0)
-        assert not people.answer("vote", "u", "ann", "f1", "b", None, None, 2.0)  # the same form, sent again
-        assert people.answer("vote", "u", "ann", "f2", "tie", None, None, 3.0)
-        assert people.answer("vote", "u", "ben", "f3", "b", None, None, 4.0)
+        assert people.answer("vote", "u", "ann", "f1", "a", shown={"left": "a"}, seconds=3.5, now=1.0)
+        assert not people.answer(
+            "vote", "u", "ann", "f1", "b", shown=None, seconds=None, now=2.0
+        )  # the same form, sent again
+        assert people.answer("vote", "u", "ann", "f2", "tie", shown=None, seconds=None, now=3.0)
+        assert people.answer("vote", "u", "ben", "f3", "b", shown=None, seconds=None, now=4.0)
         assert {key: one.value for key, one in people.read_latest_answers("vote").items()} == {
             ("u", "ann"): "tie",
             ("u", "ben"): "b",
         }
-        assert people.answer("vote", "u", "ben", "f4", None, None, None, 5.0)  # withdrawn
+        assert people.answer("vote", "u", "ben", "f4", None, shown=None, seconds=None, now=5.0)  # withdrawn
     with People(tmp_path) as people:
         assert [one.value for one in people.list_answers("vote")] == ["a", "tie", "b", None]
         assert set(people.read_latest_answers("vote")) == {("u", "ann")}
@@ -61,15 +63,15 @@ def test_a_unit_goes_to_as_many_people_as_asked_and_never_twice_to_one(tmp_path:
 def test_secrets_are_kept_as_digests_alone(tmp_path: Path) -> None:
     with People(tmp_path) as people:
         secret = people.invite("ann", "vote", 0.0)
-        session = people.enter(secret, 1.0)
+        session = people.open_session(secret, 1.0)
         assert session is not None
         found = people.find_invitation(session)
         assert found is not None
         assert (found.person, found.task) == ("ann", "vote")
-        assert people.enter("wrong", 1.0) is None
+        assert people.open_session("wrong", 1.0) is None
         people.revoke(found.n, 2.0)
         assert people.find_invitation(session) is None
-        assert people.enter(secret, 3.0) is None
+        assert people.open_session(secret, 3.0) is None
         for name in ("", "  ", "x" * 101, "a\u202eb", "a\nb"):
             with pytest.raises(UsageError, match="person's name"):
                 people.invite(name, "vote", 0.0)

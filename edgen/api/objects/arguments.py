@@ -90,14 +90,14 @@ def _list_helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
 
 
 def split(
-    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+    signature: Callable[..., object], kind: type[msgspec.Struct], values: Mapping[str, object]
 ) -> tuple[QuestionOptions, dict[str, Any]]:
     """Split the arguments of a call into listeners with changes to the job, and values of the struct for
     names in the signature."""
     named = list_fields(signature, kind)
-    own = fit(signature, kind, {name: value for name, value in given.items() if name in named})
-    listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
-    overrides = {name: value for name, value in given.items() if name not in own and name not in listening}
+    own = fit(signature, kind, {name: value for name, value in values.items() if name in named})
+    listening = {name: value for name, value in values.items() if name in Listening.__struct_fields__}
+    overrides = {name: value for name, value in values.items() if name not in own and name not in listening}
     heard = Listening(**fit(signature, Listening, listening))
     asked = QuestionOptions(heard.progress, heard.on_event, heard.trust_hosts, overrides)
     return asked, own | {"overrides": asked.changes}
@@ -113,14 +113,14 @@ def list_fields(signature: Callable[..., object], kind: type[msgspec.Struct]) ->
 
 
 def fit(
-    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+    signature: Callable[..., object], kind: type[msgspec.Struct], values: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return values converted for a struct's fields: texts to paths, a single value to a tuple. Raises
     UsageError for a name that is not in the signature."""
     hints = list_fields(signature, kind)
-    if unknown := next((name for name in given if name not in hints), None):
+    if unknown := next((name for name in values if name not in hints), None):
         raise UsageError(f"{unknown}: there is no such argument{suggest_name(unknown, hints)}.")
-    return {name: _fit(value, hints[name]) for name, value in given.items()}
+    return {name: _fit(value, hints[name]) for name, value in values.items()}
 
 
 def _fit(value: Any, hint: Any) -> Any:

@@ -49,7 +49,7 @@ def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
     changes = {**keys, **{key: value for key, value in keyed.items() if value is not None}}
     source, functions = read_source(job, changes, allow_outside=options.allow_outside)
     agree = (lambda _question: True) if options.yes else None
-    files = [source.reach.base / name.rpartition(":")[0] for name in source.job.measure_references]
+    files = [source.allowed.base / name.rpartition(":")[0] for name in source.job.measure_references]
     # The caller wrote this job, so it needs no consent.
     trusted = [*options.trust_code, *(files if not isinstance(job, str | Path) else ())]
     trust = Trust(heard.trust_hosts, code=trusted)

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from edgen.core.text import describe_counts, format_dollars
+from edgen.core.text import describe_counts, format_dollars, format_interval
 from edgen.core.values import Scenario, Turn
 from edgen.runtime.status import StatusReport
 
@@ -89,8 +89,8 @@ def _describe_arm(metric: Metric, label: str) -> str:
     estimate = metric.arms.get(label)
     if estimate is None:
         return ""
-    text = "-" if estimate.value is None else show(estimate.value)
-    if estimate.value is not None and estimate.low is not None and estimate.high is not None:
-        text += f" ({show(estimate.low)} to {show(estimate.high)})"
+    text = "-"
+    if estimate.value is not None:
+        text = show(estimate.value) + format_interval(estimate.low, estimate.high, show)
     own = (one.p_holm for one in metric.differences if one.arm == label)
     return text + (" *" if any(p is not None and p < 0.05 for p in own) else "")

@@ -12,7 +12,7 @@ from typing import Any
 from edgen.config import load_job, parse_job
 from edgen.core.errors import JobError, UsageError
 from edgen.core.yaml_values import read_text, read_yaml
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import JobSource
 
 Functions = dict[str, Callable[..., Any]]
@@ -63,7 +63,7 @@ class Job:
 
     def source(self, overrides: tuple[str, ...]) -> JobSource:
         """Return the source of the job, with overrides in the form of `--set`."""
-        return JobSource(parse_job(self.as_dict(), "Job", overrides), "Job", Reach(self._folder, None))
+        return JobSource(parse_job(self.as_dict(), "Job", overrides), "Job", AllowedFiles(self._folder, None))
 
     @property
     def functions(self) -> Functions:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from edgen.api.objects.html import escape
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.execution.progress import Event, Listener, Snapshot, StatusEvent, describe_progress
 
 _NOTES = 5  # most remarks that a notebook shows, the last ones
@@ -69,7 +69,7 @@ class TerminalProgress:
                 f"{describe_progress(now)}{end}"
             )
         elif event.name == "note":
-            text = f"{escape_hidden(event.text)}\n"
+            text = f"{escape_for_terminal(event.text)}\n"
         else:
             return
         with contextlib.suppress(OSError, ValueError):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from edgen.api.candidates import WrittenCandidates
     from edgen.api.pairs import PairedRun
     from edgen.evaluation.comparison.result import ComparisonResult
-    from edgen.evaluation.measuring import Quality
+    from edgen.evaluation.measuring import ArmMeasures
     from edgen.store.run_reader import RunReader
 
 
@@ -261,7 +261,7 @@ class Stats:
     measure of the arm x, `stats["overview"]` one of a run without arms.
     """
 
-    def __init__(self, arms: Mapping[str, Quality]) -> None:
+    def __init__(self, arms: Mapping[str, ArmMeasures]) -> None:
         self.arms = arms
 
     def __getitem__(self, measure: str) -> Any:

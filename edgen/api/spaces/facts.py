@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.planning.sizes import compute_needed_conversations, count_values, list_strata
 from edgen.space import Dimension, Entry, Space, digest_content, load_space
 from edgen.space.cells import AllowedCells
@@ -36,7 +36,7 @@ def describe_space(
 
     Raises SpaceError.
     """
-    path = make_unlimited_reach().require("preference_space", name, "space")
+    path = allow_all_files().require("preference_space", name, "space")
     space = load_space(path)
     cells, each = AllowedCells(space), _PER_CELL if per_cell is None else (per_cell,)
     counts = zip(space.names, cells.counts_by_entry(), strict=True) if cells.linked and cells.count else None
@@ -75,7 +75,7 @@ def describe_space(
 def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
     """Draw examples of a space's sections into a new folder. Return the number of pictures, and the page that
     shows them. Raises SpaceError, UsageError."""
-    space = load_space(make_unlimited_reach().require("preference_space", name, "space"))
+    space = load_space(allow_all_files().require("preference_space", name, "space"))
     for one, _ in iterate_sections(space):
         if one.drawn:
             return one.draw(space, folder, examples)

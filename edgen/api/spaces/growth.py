@@ -17,7 +17,7 @@ from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.execution.progress import CallCounts, Tokens, UsageCounts
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.runtime.control import Control
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
@@ -100,7 +100,7 @@ def estimate_growth(space: str, options: GrowthOptions, control: Control) -> Nee
 def _plan_growth(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
     """Return the start of the growth, and the file of the space. Raises UsageError and the errors of reading
     files."""
-    path = make_unlimited_reach().require("preference_space", space, "space")
+    path = allow_all_files().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count
     # The key of a layout's list is accepted, too.
     named = {**{name_list(known, name): name for name in known.names}, **{name: name for name in known.names}}

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from edgen.core.text import escape_hidden_json
+from edgen.core.text import escape_json_for_terminal
 from edgen.execution.progress import Event, Snapshot, StatusEvent
 
 _PROGRESS_EVERY = 10.0  # seconds
@@ -74,5 +74,5 @@ class JsonLog(logging.Handler):
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_hidden_json(json.dumps(line)) + "\n")
+            sys.stderr.write(escape_json_for_terminal(json.dumps(line)) + "\n")
             sys.stderr.flush()

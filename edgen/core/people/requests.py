@@ -74,7 +74,7 @@ class PersonAnswer(NamedTuple):
     """A person's answer to a request, and when it was given."""
 
     text: str
-    given: AnswerTimes
+    times: AnswerTimes
 
 
 class AskPeople(Protocol):
@@ -222,22 +222,22 @@ def _make_choice(value: Any) -> FieldChoice:
     return FieldChoice(value, words or str(value))
 
 
-def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) -> str:
+def write_answer(fields: Sequence[Field], texts: Mapping[str, Sequence[str]]) -> str:
     """Return a person's answer as a reply: the text alone without a form, else a JSON object.
 
-    `given` has the texts of each field by its name; a value is named by its JSON. Raises UsageError, with a
+    `texts` has the texts of each field by its name; a value is named by its JSON. Raises UsageError, with a
     sentence for the person, for an answer that does not fit.
     """
     if [field.name for field in fields] == [""]:
-        said = _read_visible_text(given, "")
+        said = _read_visible_text(texts, "")
         if not said:
             raise UsageError("Write an answer first.")
         return _check_length(said, _LONGEST)
-    own = {field.own for field in fields if field.own and _read_visible_text(given, field.name)}
+    own = {field.own for field in fields if field.own and _read_visible_text(texts, field.name)}
     answer: dict[str, Any] = {}
     for field in fields:
         if field.own in own or not (field.own or field.name in own):
-            value = _read(field, given.get(field.name) or [])
+            value = _read(field, texts.get(field.name) or [])
             answer[field.own or field.name] = {field.inner: value} if field.own else value
     return msgspec.json.encode(answer).decode()
 

@@ -20,6 +20,7 @@ from edgen.plugin import Space
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import read_text
 from edgen.plugin.protocols import SpaceRole
+from edgen.plugin.texts import quantity
 from edgen.space import Dimension, Entry
 from edgen.space.entries import is_blank, normalize_likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
@@ -82,7 +83,7 @@ class _Observed:
                 self._complain(f"$[{number}]", "expected an object with background_info")
         if count := len(self._problems):
             shown = f", the first {MAX_PROBLEMS} of them" if count > MAX_PROBLEMS else ""
-            summary = f"{count:,} problem{'s' if count > 1 else ''}{shown}:"
+            summary = f"{quantity(count, 'problem')}{shown}:"
             raise DataError(source, summary, self._problems[:MAX_PROBLEMS])
         self.records += len(records)
 

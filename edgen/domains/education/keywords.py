@@ -33,11 +33,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.domains.education.keyword_cues import NAMED, SOUGHT, STUDENT, TAUGHT, TEACHER, WISHES
+from edgen.domains.education.keyword_lists import NAMED, SOUGHT, STUDENT, TAUGHT, TEACHER, WISHES
 from edgen.plugin import Sample, Scenario, Turn, Words
 from edgen.plugin.families import Role
 from edgen.plugin.statistics import Estimate, ShareCount
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")
 
@@ -69,7 +69,7 @@ class Verdicts(NamedTuple):
     teacher_leaves: bool | None
 
 
-class Cues:
+class KeywordIndex:
     """An index of words to find in `spoken` text (see `reading.detect`)."""
 
     def __init__(self, *tables: str) -> None:
@@ -77,19 +77,22 @@ class Cues:
 
     @cached_property
     def _wanted(self) -> re.Pattern[str]:
-        cues = sorted({cue for table in self._tables for cue in table.split("|") if cue})
-        wanted = (re.escape(cue[:-1]) if cue.endswith("*") else re.escape(f"{cue} ") for cue in cues)
+        keywords = sorted({keyword for table in self._tables for keyword in table.split("|") if keyword})
+        wanted = (
+            re.escape(keyword[:-1]) if keyword.endswith("*") else re.escape(f"{keyword} ")
+            for keyword in keywords
+        )
         # Grouped by first letter: most positions fail at once, so it is six times as fast as an alternation.
-        grouped = itertools.groupby(wanted, key=lambda cue: cue[0])
-        branches = (f"{letter}(?:{'|'.join(cue[1:] for cue in same)})" for letter, same in grouped)
+        grouped = itertools.groupby(wanted, key=lambda keyword: keyword[0])
+        branches = (f"{letter}(?:{'|'.join(keyword[1:] for keyword in same)})" for letter, same in grouped)
         return re.compile(f" (?:{'|'.join(branches)})")
 
-    def occurs_in(self, spoken: str) -> bool:
+    def has_match(self, spoken: str) -> bool:
         """Return whether any of the words occurs."""
         return self._wanted.search(spoken) is not None
 
 
-def tells(text: str) -> bool:
+def has_statement(text: str) -> bool:
     """Return whether a text states something about the subject: a sentence of at least six words, not a
     question, that mentions neither the speakers nor the lesson."""
     for found in _SENTENCE.finditer(text):
@@ -101,7 +104,7 @@ def tells(text: str) -> bool:
     return False
 
 
-def asks(text: str) -> bool:
+def has_question(text: str) -> bool:
     """Return whether a text has a question beyond courtesy."""
     if "?" not in text:
         return False
@@ -111,7 +114,7 @@ def asks(text: str) -> bool:
     )
 
 
-def acts(text: str) -> bool:
+def has_action(text: str) -> bool:
     """Return whether a text has an action, such as `*jumps*`."""
     return _ACTED.search(text) is not None
 
@@ -119,19 +122,26 @@ def acts(text: str) -> bool:
 class SignFamily(NamedTuple):
     """The signs of a family in a student's and a teacher's turns: words, and a `form`."""
 
-    sought: Cues
-    taught: Cues
+    sought: KeywordIndex
+    taught: KeywordIndex
     form: Callable[[str], bool] | None
 
 
-_WISH = Cues(WISHES)
-_FORMS = {"lecture": tells, "discussion": asks, "assessment": asks, "hands_on": acts}
+_WISH = KeywordIndex(WISHES)
+_FORMS = {
+    "lecture": has_statement,
+    "discussion": has_question,
+    "assessment": has_question,
+    "hands_on": has_action,
+}
 _WAYS = {
-    name: SignFamily(Cues(named, SOUGHT.get(name, "")), Cues(named, TAUGHT.get(name, "")), _FORMS.get(name))
+    name: SignFamily(
+        KeywordIndex(named, SOUGHT.get(name, "")), KeywordIndex(named, TAUGHT.get(name, "")), _FORMS.get(name)
+    )
     for name, named in NAMED.items()
 }
-_REACTIONS: dict[Role, dict[str, Cues]] = {
-    role: {kind: Cues(cues) for kind, cues in table.items()}
+_REACTIONS: dict[Role, dict[str, KeywordIndex]] = {
+    role: {kind: KeywordIndex(keywords) for kind, keywords in table.items()}
     for role, table in (("Student", STUDENT), ("Teacher", TEACHER))
 }
 
@@ -153,18 +163,18 @@ _four_texts = operator.itemgetter(
 
 def read_statements(scenario: Scenario) -> StatementKinds:
     """Return the preferences and reactions that a scenario states, as keywords read them."""
-    return _read_stated(*[value[: ways.MOST] for value in _four_texts(scenario.values)])
+    return _read_stated(*[value[: phrase_kinds.MOST] for value in _four_texts(scenario.values)])
 
 
 @lru_cache(maxsize=4096)
 def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> StatementKinds:
-    match = ways.do_preferences_match(learning, teaching)
+    match = phrase_kinds.do_preferences_match(learning, teaching)
     return StatementKinds(
-        ways.find_families(learning),
-        ways.find_families(teaching),
+        phrase_kinds.find_families(learning),
+        phrase_kinds.find_families(teaching),
         match,
-        ways.find_student_reaction(student),
-        ways.find_teacher_reaction(teacher),
+        phrase_kinds.find_student_reaction(student),
+        phrase_kinds.find_teacher_reaction(teacher),
     )
 
 
@@ -174,17 +184,17 @@ def judge_by_keywords(scenario: Scenario, turns: Sequence[Turn], said: Sequence[
     facts = read_statements(scenario)
     student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
     teacher = [(turn.text, text) for turn, text in zip(turns, said, strict=True) if turn.role == "Teacher"]
-    asks = _asks(student, facts.learning)
+    asked = _asks(student, facts.learning)
     keeps, leaves = _stays(teacher, facts)
     shows = reacts = None
     if facts.match is False:
         shows = _shows("Student", facts.student, student)
         reacts = _shows("Teacher", facts.teacher, [text for _, text in teacher])
         if facts.student == "tells" and shows is not None:
-            shows = shows or bool(asks)
+            shows = shows or bool(asked)
         if facts.teacher == "adapts" and reacts is not None:
             reacts = reacts or bool(leaves)
-    return Verdicts(asks, shows, reacts, keeps, leaves)
+    return Verdicts(asked, shows, reacts, keeps, leaves)
 
 
 def _asks(student: Sequence[str], learning: Sequence[str]) -> bool | None:
@@ -192,13 +202,13 @@ def _asks(student: Sequence[str], learning: Sequence[str]) -> bool | None:
     if not student or not learning:
         return None
     whole = "|".join(student)
-    sought = [way for name in learning if (way := _WAYS[name].sought).occurs_in(whole)]
-    return any(way.occurs_in(text) and _WISH.occurs_in(text) for way in sought for text in student)
+    sought = [way for name in learning if (way := _WAYS[name].sought).has_match(whole)]
+    return any(way.has_match(text) and _WISH.has_match(text) for way in sought for text in student)
 
 
 def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
-    cues = _REACTIONS[role].get(kind)
-    return None if cues is None or not said else cues.occurs_in("|".join(said))
+    keywords = _REACTIONS[role].get(kind)
+    return None if keywords is None or not said else keywords.has_match("|".join(said))
 
 
 def _stays(teacher: Sequence[tuple[str, str]], facts: StatementKinds) -> tuple[bool | None, bool | None]:
@@ -229,13 +239,13 @@ def _shows_way(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]
     """Return whether a teacher's turn shows one of the ways. Forms shared with `other` do not count."""
     text, words = turn
     taught, forms = _compile_signs(names, other)
-    return any(cues.occurs_in(words) for cues in taught) or any(form(text) for form in forms)
+    return any(keywords.has_match(words) for keywords in taught) or any(form(text) for form in forms)
 
 
 @lru_cache(maxsize=4096)
 def _compile_signs(
     names: Sequence[str], other: Sequence[str]
-) -> tuple[tuple[Cues, ...], tuple[Callable[[str], bool], ...]]:
+) -> tuple[tuple[KeywordIndex, ...], tuple[Callable[[str], bool], ...]]:
     """Return the words and the forms of these ways, without forms that the other ways share."""
     taken = {_WAYS[name].form for name in other}
     forms = dict.fromkeys(form for name in names if (form := _WAYS[name].form) and form not in taken)
@@ -276,10 +286,10 @@ class VerdictCount:
     def see(self, sample: Sample, words: Words) -> None:
         self.add(sample.scenario.index, judge_by_keywords(sample.scenario, sample.turns, words.spoken))
 
-    def add(self, scenario: int, given: Verdicts) -> None:
+    def add(self, scenario: int, verdicts: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""
         self._n += 1
-        for counted, yes in zip(self._decided.values(), given, strict=True):
+        for counted, yes in zip(self._decided.values(), verdicts, strict=True):
             counted.add(scenario, bool(yes), yes is not None)
 
     def result(self) -> tuple[AdherenceShares, ...]:

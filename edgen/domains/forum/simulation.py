@@ -108,9 +108,9 @@ def _write_question(
     """Return a question about the contents of the brief."""
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
-    if talk is not None and (text := talk.choose_way(talk.phrases.opens, [], [])):
+    if talk is not None and (text := talk.choose_phrasing(talk.phrases.opens, [], [])):
         said = request.scene.book.phrases.said if request.scene is not None else {}
-        reworded = {value for ways in said.values() for value in ways}
+        reworded = {value for phrasings in said.values() for value in phrasings}
         title = max(
             (value for value in values if value in text and value not in reworded), key=len, default=title
         )
@@ -136,7 +136,7 @@ def _follow_up(
     if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _find_informative_post(request.scene, posts, pool) if pool is good else pool[-1]
-        thanks = talk.choose_way(talk.phrases.closes, [], []) if talk is not None else None
+        thanks = talk.choose_phrasing(talk.phrases.closes, [], []) if talk is not None else None
         thanks = thanks or f"{request.pick(_THANKS)} #"
         return {"text": f"{thanks}{accepted}.", "votes": [accepted], "accept": accepted}
     if drawn > 0.95:

@@ -12,8 +12,9 @@ from typer import Argument
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
-from edgen.cli.output import count_noun, join_first, note, print_value, wrap_behind
+from edgen.cli.output import note, print_value, wrap_after_label
 from edgen.core.options import declare_output, declare_space, option
+from edgen.plugin.texts import join_first, quantity
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
@@ -131,12 +132,12 @@ def learn(
 def _render_checked(found: CheckedMachine) -> Iterator[str]:
     yield f"machine    {found.machine} ({found.folder})"
     replies = "1 fixed reply" if found.fixed == 1 else f"{found.fixed:,} fixed replies"
-    yield f"states     {found.states:,} with {count_noun(found.transitions, 'transition')}, {replies}"
+    yield f"states     {found.states:,} with {quantity(found.transitions, 'transition')}, {replies}"
     for label, names in (("sub-tasks", found.subtasks), ("world", found.variables), ("needs", found.needs)):
         if names:
-            yield from wrap_behind(f"{label:10} ", ", ".join(names))
+            yield from wrap_after_label(f"{label:10} ", ", ".join(names))
     for one in found.findings[:_MOST]:
-        yield from wrap_behind("error      " if one.fatal else "warning    ", str(one))
+        yield from wrap_after_label("error      " if one.fatal else "warning    ", str(one))
     if (more := len(found.findings) - _MOST) > 0:
         yield f"           … and {more:,} more"
     if not found.findings:
@@ -160,7 +161,7 @@ def _describe_learned(learned: LearnedMachine, output: Path | None) -> dict[str,
 
 def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[str]:
     yield f"machine    {learned.machine.name}"
-    yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
+    yield f"counted    {learned.choices:,} choices in {quantity(learned.conversations, 'conversation')}"
     if learned.unknown:
         yield (
             f"left out   {learned.unknown:,} choices that are not transitions: at a closed lock, or "
@@ -168,14 +169,14 @@ def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[st
         )
     yield f"smoothing  {learned.smoothing:g} added to each transition"
     if learned.kept:
-        yield from wrap_behind("kept       ", f"unchanged: {join_first(learned.kept, 10)}")
+        yield from wrap_after_label("kept       ", f"unchanged: {join_first(learned.kept, 10)}")
     if output is not None:
         yield f"folder     {output}"
         return
     for name, state in learned.machine.states.items():
         if name not in learned.kept and state.probabilities:
             said = ", ".join(f"{target} {one:.4g}" for target, one in state.probabilities.items())
-            yield from wrap_behind(f"{name}  ", said)
+            yield from wrap_after_label(f"{name}  ", said)
 
 
 COMMAND = DomainCommand("machine", section="Tools", before="simulator", app=app)

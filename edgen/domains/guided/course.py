@@ -24,7 +24,7 @@ from edgen.domains.guided.machines.slots import fill, list_slots
 from edgen.domains.guided.machines.world import (
     list_changes,
     make_first_world,
-    opens,
+    opens_lock,
     select_visible_variables,
 )
 from edgen.plugin import Turn
@@ -206,7 +206,7 @@ class Course:
         """Say something as the partner, which may open a lock."""
         self._say(self.machine.players.partner, text, tuple(labels), seconds)
         if self.end is None and self.lock is not None:
-            if opens(self.lock, text, labels, self._values):
+            if opens_lock(self.lock, text, labels, self._values):
                 self.lock = None
                 self.tell("unlock", state=self.state)
             else:

@@ -293,8 +293,8 @@ def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
     if "?" not in last and not _CHOOSE.search(last):
         steps = talk.phrases.says if talk is not None else ()
         if talk is not None and steps and request.random() < 0.7:
-            ways = steps[int(request.random() * len(steps))]
-            if (said := talk.choose_way(ways, own, heard)) and said not in own:
+            phrasings = steps[int(request.random() * len(steps))]
+            if (said := talk.choose_phrasing(phrasings, own, heard)) and said not in own:
                 return said
         return request.pick(_FOLLOWS if heard else _BEGINS)
     if found := [*_EITHER.finditer(last)]:

@@ -11,10 +11,11 @@ from typer import Argument
 
 from edgen.cli import options as o
 from edgen.cli.options import DomainCommand
-from edgen.cli.output import count_noun, format_cost, print_value
+from edgen.cli.output import format_cost, print_value
 from edgen.core.options import declare_output
 from edgen.domains.retrieval.baseline_options import BaselineOptions
 from edgen.plugin.errors import UsageError
+from edgen.plugin.texts import quantity
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ def _render(found: Baseline) -> Iterator[str]:
     if found.asked:
         yield from _render_asked(found.asked, found.examples)
     else:
-        yield f"ranked     {count_noun(found.examples, 'example')}"
+        yield f"ranked     {quantity(found.examples, 'example')}"
     yield f"written    {found.written}"
 
 
 def _render_asked(asked: ModelRanking, examples: int) -> Iterator[str]:
-    yield f"ranked     {asked.ranked:,} of {count_noun(examples, 'example')}, by {asked.model}"
+    yield f"ranked     {asked.ranked:,} of {quantity(examples, 'example')}, by {asked.model}"
     from edgen.plugin.texts import describe_counts
 
     if without := {**asked.rejected, **asked.failed}:

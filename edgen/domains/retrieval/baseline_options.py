@@ -23,6 +23,6 @@ class BaselineOptions(FileAskOptions, frozen=True, kw_only=True):
     via: CallVia = "online"
 
     @property
-    def way(self) -> CallMode:
+    def mode(self) -> CallMode:
         """The way in which calls are made."""
         return CallMode(self.via)

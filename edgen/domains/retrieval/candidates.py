@@ -45,7 +45,7 @@ class CandidatePool:
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)
-            form, said, shingles, signature = look_at(text)
+            form, said, shingles, signature = compute_features(text)
             self._forms.append(form)
             self._words.append(said)
             self._shingles.append(shingles)
@@ -61,7 +61,7 @@ class CandidatePool:
             self._frozen[group] = array("I", self._groups.pop(group, ()))
         return self._frozen[group]
 
-    def looks(self, number: int) -> TextFeatures:
+    def get_features(self, number: int) -> TextFeatures:
         """Return the features of a text."""
         return TextFeatures(
             self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
@@ -103,7 +103,7 @@ def iterate_keys(utterances: Iterable[str]) -> Iterator[Key]:
         yield digest.digest()
 
 
-def look_at(text: str) -> TextFeatures:
+def compute_features(text: str) -> TextFeatures:
     """Compute the features of a text."""
     said = words(text)
     grams = shingles_of(said)

@@ -12,15 +12,15 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from edgen.domains.retrieval.candidates import CandidatePool, look_at
-from edgen.domains.retrieval.negatives import may_be_alike
+from edgen.domains.retrieval.candidates import CandidatePool, compute_features
+from edgen.domains.retrieval.negatives import may_be_near_duplicates
 from edgen.plugin.texts import ALIKE, are_alike, shingles_of, words
 
 _COUNTERS = 1 << 20  # word 3-grams share these counters; collisions affect only the order
 _HASH = (1 << 32) - 1
 
 
-class AlikeTexts:
+class NearDuplicateIndex:
     """An index of some of the candidates. Memory: eight bytes for each member of a prefix."""
 
     def __init__(self, candidates: CandidatePool, numbers: Iterable[int]) -> None:
@@ -39,9 +39,9 @@ class AlikeTexts:
             ),
         )
 
-    def find_alike(self, text: str) -> list[int]:
+    def find_near_duplicates(self, text: str) -> list[int]:
         """Return the numbers of the indexed texts that are equal or nearly equal to a text, in order."""
-        looks, found = look_at(text), set[int]()
+        features, found = compute_features(text), set[int]()
         for gram in self._list_prefix(text):
             for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):
                 if self._postings[at] >> 32 != gram:
@@ -50,7 +50,7 @@ class AlikeTexts:
         return sorted(
             number
             for number in found
-            if may_be_alike(looks, self._candidates.looks(number))
+            if may_be_near_duplicates(features, self._candidates.get_features(number))
             and are_alike(text, self._candidates.texts[number])
         )
 

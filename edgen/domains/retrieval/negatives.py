@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgen.domains.retrieval.candidates import CandidatePool, TextFeatures, look_at
+from edgen.domains.retrieval.candidates import CandidatePool, TextFeatures, compute_features
 from edgen.plugin.texts import ALIKE, are_alike, hash64
 
 MOST_DRAWS = 10_000
@@ -31,8 +31,8 @@ class WrongAnswers:
     ) -> None:
         self.texts: list[str] = []
         self._candidates, self._count, self._lengths = candidates, count, lengths
-        self._right = [(text, look_at(text)) for text in right]
-        self._taken = {looks.form for _, looks in self._right}
+        self._right = [(text, compute_features(text)) for text in right]
+        self._taken = {features.form for _, features in self._right}
         self._rng = random.Random(hash64(seed))  # noqa: S311 - a draw that can be made again
 
     @property
@@ -40,28 +40,30 @@ class WrongAnswers:
         """True once there are `count` texts."""
         return len(self.texts) == self._count
 
-    def draw(self, among: Sequence[int]) -> None:
+    def draw(self, numbers: Sequence[int]) -> None:
         """Draw from these candidates until there are enough."""
         if self.enough:
             return
-        for number in _iterate_draws(self._rng, among):
-            if self._take(self._candidates.texts[number], self._candidates.looks(number)):
+        for number in _iterate_draws(self._rng, numbers):
+            if self._take(self._candidates.texts[number], self._candidates.get_features(number)):
                 return
 
     def take(self, texts: Iterable[str]) -> None:
         """Take the wrong ones of these texts, in order, until there are enough."""
         for text in texts:
-            if self.enough or self._take(text, look_at(text)):
+            if self.enough or self._take(text, compute_features(text)):
                 return
 
-    def _take(self, text: str, looks: TextFeatures) -> bool:
+    def _take(self, text: str, features: TextFeatures) -> bool:
         """Take a text if it is wrong and new; return whether there are enough now."""
-        if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
+        if features.form in self._taken or (
+            self._lengths is not None and features.words not in self._lengths
+        ):
             return False
         for answer, other in self._right:
-            if may_be_alike(looks, other) and are_alike(text, answer):
+            if may_be_near_duplicates(features, other) and are_alike(text, answer):
                 return False
-        self._taken.add(looks.form)
+        self._taken.add(features.form)
         self.texts.append(text)
         return self.enough
 
@@ -77,7 +79,7 @@ def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
         moved[place] = moved.pop(at, at)
 
 
-def may_be_alike(a: TextFeatures, b: TextFeatures) -> bool:
+def may_be_near_duplicates(a: TextFeatures, b: TextFeatures) -> bool:
     """Return False only for texts that are not alike.
 
     If two sets have a Jaccard index of at least j, at most (1 - j) / (1 + j) of all their members are in only

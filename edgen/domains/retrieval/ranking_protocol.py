@@ -94,22 +94,22 @@ RANKING = Ranking()
 
 
 def rank_by_windows(
-    said: Sequence[Turn],
+    context: Sequence[Turn],
     candidates: Sequence[str],
     first: Sequence[int],
     address: Address,
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, Ranked]:
-    """Yield the requests of all windows; return the order of candidates for the turn after `said`. `first`:
-    the order to start from, the best first."""
+    """Yield the requests of all windows; return the order of candidates for the turn after `context`.
+    `first`: the order to start from, the best first."""
     order = [*first]
     ranked = Ranked((), 0)
     for start, end in list_windows(len(order)):
         window = order[start:end]
         here = Address(address.scenario, address.task, ranked.windows)
         messages = prompt.messages(
-            _list_variables(said, [candidates[place] for place in window], here, rules.seed)
+            _list_variables(context, [candidates[place] for place in window], here, rules.seed)
         )
         asked = form(order=list_of(whole_number(1, len(window)), len(window), len(window)))
         question = Question(here, messages, RANKING.name, ROLE, prompt.schema, form=prompt.form(asked))

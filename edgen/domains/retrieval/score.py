@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from edgen.domains.retrieval.submissions.entries import Entries
-from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, make_finding, quote, quote_first
 from edgen.domains.retrieval.submissions.intents import (
     Key,
     LabelledUtterance,
@@ -122,8 +122,8 @@ def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFin
     others = [one.where for one in findings if one.kind == "other_example"]
     if len(others) == len(findings):
         return (
-            f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's "
-            f"{join_first([*truth.answers])}. Is one of the files of another set?"
+            f"it ranks none of the examples of {path}: its ids are {quote_first(others)}, and the truth's "
+            f"{quote_first([*truth.answers])}. Is one of the files of another set?"
         )
     return f"none of its entries ranks an example of {path}. {_describe_first(findings)}"
 

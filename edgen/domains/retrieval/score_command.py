@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Exit
 
 from edgen.cli.options import DomainCommand, JsonOption
-from edgen.cli.output import align_columns, count_noun, print_value
+from edgen.cli.output import align_columns, print_value
 from edgen.domains.retrieval.options import ScoreOptions
+from edgen.plugin.texts import quantity
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.score import LabelScore, RankingScore
@@ -55,7 +56,7 @@ def _render(found: RankingScore | LabelScore) -> Iterator[str]:
 def _render_ranking(found: RankingScore) -> Iterator[str]:
     figures = found.figures
     several = f", {found.several:,} with several right answers" if found.several else ""
-    yield f"truth      {count_noun(found.examples, 'example')}{several}"
+    yield f"truth      {quantity(found.examples, 'example')}{several}"
     yield f"ranking    {found.ranked:,} of them ranked"
     for k, estimate in figures.recall.items():
         yield f"{f'R@{k}':10} {_format_estimate(estimate)}"
@@ -71,7 +72,7 @@ def _render_ranking(found: RankingScore) -> Iterator[str]:
 
 def _render_labels(found: LabelScore) -> Iterator[str]:
     figures = found.figures
-    yield f"truth      {count_noun(found.turns, 'turn')} of {count_noun(found.dialogs, 'dialog')}"
+    yield f"truth      {quantity(found.turns, 'turn')} of {quantity(found.dialogs, 'dialog')}"
     yield f"labels     {found.predicted:,} of them predicted"
     yield f"exact      {_format_estimate(figures.exact)}"
     yield f"Jaccard    {_format_estimate(figures.by_unit)} (the mean over turns)"

@@ -70,8 +70,8 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
             elif concepts == _PREP:
                 name, picture = _make_picture(made)
                 entry = _make_prep_entry(context, responses, made, grammar.space, name)
-                beside = {} if picture is None else {name: picture}
-                yield Row(conversation.split, entry, beside=beside)
+                files = {} if picture is None else {name: picture}
+                yield Row(conversation.split, entry, files=files)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
             else:

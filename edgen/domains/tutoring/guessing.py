@@ -37,7 +37,7 @@ class KnownPieces(NamedTuple):
     covered: int
 
 
-class GuessingManner(NamedTuple):
+class GuessingStyle(NamedTuple):
     """A student's manner of guessing, from the lines of its prompt. `least`: pieces that it needs for a
     guess. `bare`: it leaves out little words. `in_front`: it keeps the question's order."""
 
@@ -46,25 +46,25 @@ class GuessingManner(NamedTuple):
     in_front: bool
 
 
-def read_manner(brief: str, corrected: int) -> GuessingManner:
+def read_guessing_style(brief: str, corrected: int) -> GuessingStyle:
     """Return the manner of the student of a prompt after `corrected` corrections."""
     stubborn = corrected < _PERSUADED
     least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
-    return GuessingManner(
+    return GuessingStyle(
         least, bool(_NO_LITTLE_WORDS.search(brief)) and stubborn, bool(_IN_FRONT.search(brief)) and stubborn
     )
 
 
-def put_together(heard: Sequence[str], question: str, manner: GuessingManner) -> KnownPieces:
+def assemble_answer(tutor_turns: Sequence[str], question: str, manner: GuessingStyle) -> KnownPieces:
     """Return the pieces of the answer in the quotations of the tutor's turns."""
     places: dict[str, tuple[int, int]] = {}  # for each piece: the place in the question of what it translates
     before: dict[str, str] = {}  # pieces with their little words; "": the word before any vowel
     becomes: dict[str, str] = {}
-    behind = False
-    for text in heard:
+    order_stated = False
+    for text in tutor_turns:
         quoted = _QUOTED.findall(text)
         if not quoted:
-            behind = behind or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)
+            order_stated = order_stated or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)
             continue
         about, part = quoted[0], quoted[-1]
         at = question.find(about)
@@ -79,19 +79,19 @@ def put_together(heard: Sequence[str], question: str, manner: GuessingManner) ->
         elif about != part:
             before[re.split(r"[ '’]", part)[-1]] = part
     places = {becomes.get(piece, piece): place for piece, place in places.items()}
-    return _order_pieces(places, before, manner, question, behind=behind)
+    return _order_pieces(places, before, manner, question, order_stated=order_stated)
 
 
 def _order_pieces(
     places: dict[str, tuple[int, int]],
     before: dict[str, str],
-    manner: GuessingManner,
+    manner: GuessingStyle,
     question: str,
     *,
-    behind: bool,
+    order_stated: bool,
 ) -> KnownPieces:
     ordered = sorted(places, key=places.__getitem__)
-    if behind and not manner.in_front and len(ordered) > 1:
+    if order_stated and not manner.in_front and len(ordered) > 1:
         one, other = ordered[-2:]
         if not question[places[one][1] : places[other][0]].strip():  # adjacent words
             ordered[-2:] = [other, one]

@@ -41,13 +41,13 @@ def judge_responses(
     turns: Sequence[Turn],
     responses: Sequence[Turn],
     order: random.Random,
-    told: Mapping[str, Any],
+    variables: Mapping[str, Any],
     address: Address,
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, tuple[int, int] | None]:
     """Yield the requests to the judge; return the places of the best and of the worst response, None if its
-    answers are unreadable. `told`: further variables of the judge's template."""
+    answers are unreadable. `variables`: further variables of the judge's template."""
     places = order.sample(range(len(responses)), len(responses))
     letters = string.ascii_uppercase[: len(places)]
 
@@ -55,7 +55,7 @@ def judge_responses(
         return read_best_worst(reply.text, letters, **describe_ending(reply))
 
     shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
-    messages = prompt.messages({**told, **shown})
+    messages = prompt.messages({**variables, **shown})
     asked = prompt.form(judge_form(len(letters)))
     question = Question(address, messages, "tutoring", JUDGE, prompt.schema, form=asked)
     found = yield from ask(question, rules, read)

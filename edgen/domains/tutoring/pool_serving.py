@@ -32,22 +32,22 @@ class SessionServing:
         self._counts: Counter[str] = Counter()
 
     @property
-    def ran_dry(self) -> bool:
+    def was_exhausted(self) -> bool:
         """True if, in a round after the first, the pool had no response for some turn."""
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
-    def choose_turn(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
+    def choose_turn(self, turn: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
         """Return the turn to serve after a student's turn about an exercise; None if the pool has no response
         and every template was shown."""
         shares = self._pool.settings.fallback
-        by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
-        template = self._fill_template(said, exercise, rng) if by_template else None
+        by_template = rng.random() < max([shares.get(action, 0.0) for action in turn.labels], default=0.0)
+        template = self._fill_template(turn, exercise, rng) if by_template else None
         if template is not None:
             return self._serve(template.text, template.actions, "template", {})
-        found = self._pool.find(PoolQuery.of(said, exercise.concepts), self._shown, rng)
+        found = self._pool.find(PoolQuery.of(turn, exercise.concepts), self._shown, rng)
         if found is not None:
             return self._serve(found.text, found.actions, "pool", self._describe_origin(found))
-        template = self._fill_template(said, exercise, rng)
+        template = self._fill_template(turn, exercise, rng)
         return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
     def take(self, turn: Turn) -> Turn:

@@ -382,7 +382,7 @@ class TutoringSession(TutoringViews, Session):
 
     def _make_conversation(self) -> Conversation:
         serving = self._serving
-        if serving is not None and serving.ran_dry:
+        if serving is not None and serving.was_exhausted:
             self._flags.setdefault(DRY)
         exercises = {"exercises": [result.as_outcome() for result in self.results]}
         return Conversation(

@@ -16,7 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from edgen.domains.tutoring.exercises.model import split_words
-from edgen.domains.tutoring.guessing import REMINDERS, put_together, read_manner
+from edgen.domains.tutoring.guessing import REMINDERS, assemble_answer, read_guessing_style
 from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED
 from edgen.protocols.labelling_simulated import find_true_labels
@@ -168,7 +168,7 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
         return request.pick(_NOT_YET), ["Correction"]
     if action == "Question":
         first = answer.split()[0]
-        return f"{_choose_new_way(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
+        return f"{_choose_new_phrasing(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
     if action == "Confirmation":
         return request.pick(_GOING_WELL), ["Confirmation"]
     return point, ["Hint"]
@@ -190,15 +190,17 @@ def _choose_point(request: Simulation, brief: str, last: str, answer: str, guess
         else []
     )
     if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
-        return f"{_REMEMBER}{_choose_new_way(request, quoting)}"
+        return f"{_REMEMBER}{_choose_new_phrasing(request, quoting)}"
     point = (
-        request.pick(fitting or lacking or unsaid) if unsaid else _choose_new_way(request, lacking or points)
+        request.pick(fitting or lacking or unsaid)
+        if unsaid
+        else _choose_new_phrasing(request, lacking or points)
     )
     # A rule without words of this exercise needs only a reminder if it was given before.
     known = "“" not in point and any(
         point in one.content for one in request.messages if one.role == "assistant"
     )
-    return _choose_new_way(request, REMINDERS) if known else point
+    return _choose_new_phrasing(request, REMINDERS) if known else point
 
 
 def _list_points(brief: str) -> list[str]:
@@ -242,11 +244,11 @@ def _find_guessed_words(text: str) -> str:
     return text[len(begin) :].strip(" .?!") if begin else ""
 
 
-def _choose_new_way(request: Simulation, ways: Sequence[str]) -> str:
+def _choose_new_phrasing(request: Simulation, phrasings: Sequence[str]) -> str:
     """Return one of the phrases that were not used lately, or else the one used longest ago."""
     said = "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
-    fresh = [way for way in ways if way not in said]
-    return request.pick(fresh) if fresh else min(ways, key=said.rfind)
+    fresh = [phrasing for phrasing in phrasings if phrasing not in said]
+    return request.pick(fresh) if fresh else min(phrasings, key=said.rfind)
 
 
 def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]]:
@@ -263,13 +265,13 @@ def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]
         message.content for message in request.messages[1 - 2 * len(heard) :] if message.role == "assistant"
     ]
     question = found[1] if (found := _EXERCISE.search(brief)) else ""
-    manner = read_manner(brief, sum(text.startswith((*_NOT_YET, _ORDER)) for text in heard))
-    pieces = put_together(heard[1:], question, manner)
+    manner = read_guessing_style(brief, sum(text.startswith((*_NOT_YET, _ORDER)) for text in heard))
+    pieces = assemble_answer(heard[1:], question, manner)
     told_of = " ".join(pieces.words) if pieces.covered >= manner.least else ""
     guessed = any(text.startswith(_TRIES) for text in own)
     wonders = _WONDERS[bool(pieces.words) :] if guessed else _WONDERS[bool(pieces.words) : _FIRST]
     if last == _ORDER:
-        wonders = tuple(way for way in wonders if way != _WONDERS[-1])
+        wonders = tuple(phrasing for phrasing in wonders if phrasing != _WONDERS[-1])
     # "I see" answers neither a question nor a bare "Not quite."
     sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
     eager = 0.75 if manner.least == 1 or not sees else 0.6
@@ -277,13 +279,13 @@ def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]
         return _guess(request, told_of), ["Guess"]
     draw = request.random()
     if draw < 0.25 and sees:
-        return _choose_new_way(request, _SEES), ["Affirmation"]
+        return _choose_new_phrasing(request, _SEES), ["Affirmation"]
     if draw < 0.35 and sees:
-        return f"{_choose_new_way(request, _SEES)} {_choose_new_way(request, wonders)}", [
+        return f"{_choose_new_phrasing(request, _SEES)} {_choose_new_phrasing(request, wonders)}", [
             "Question",
             "Affirmation",
         ]
-    return _choose_new_way(request, wonders), ["Question"]
+    return _choose_new_phrasing(request, wonders), ["Question"]
 
 
 def _guess(request: Simulation, words: str) -> str:

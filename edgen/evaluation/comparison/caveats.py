@@ -15,7 +15,7 @@ from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
 from edgen.stats.resampling import FEWEST
 
 FEW_CHANGED = 10  # with fewer scenarios or events, the percentile interval of a rare event is too short
-_MANY_ALIKE = 0.5
+_MANY_EQUAL = 0.5
 
 
 def find_not_compared(
@@ -126,7 +126,7 @@ def _find_identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         one, other = first.digests, table.digests
         both = int(np.sum((one != 0) & (other != 0)))
         alike = int(np.sum((one != 0) & (one == other)))
-        if both and alike > _MANY_ALIKE * both:
+        if both and alike > _MANY_EQUAL * both:
             found.append((table.arm.label, alike, both))
     if found:
         (label, alike, both), *more = found
@@ -158,7 +158,7 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
             "A share of 0% or 100% has an interval of zero width. An event that did not occur in n "
             "independent conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
-    if any(has_few(difference) for metric in metrics for difference in metric.differences):
+    if any(has_too_little_data(difference) for metric in metrics for difference in metric.differences):
         yield (
             f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller "
             "denominator, the interval may be too short; rely on p there."
@@ -190,6 +190,6 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
             )
 
 
-def has_few(difference: Difference) -> bool:
+def has_too_little_data(difference: Difference) -> bool:
     """Return whether a difference has too little data for its interval."""
     return difference.p is not None and difference.changed > 0 and difference.evidence < FEW_CHANGED

@@ -58,26 +58,26 @@ def compare_arms(
     seed: int = 0,
     resamples: int = RESAMPLES,
     prompts: Iterable[PromptDifference] = (),
-    tell: Callable[[str], None] = lambda _stage: None,
+    on_stage: Callable[[str], None] = lambda _stage: None,
 ) -> ComparisonResult:
-    """Compare arms, at least two, with the first arm. The same arms and seed give the same comparison. `tell`
-    gets the name of each stage.
+    """Compare arms, at least two, with the first arm. The same arms and seed give the same comparison.
+    `on_stage` gets the name of each stage.
 
     Raises ShortError if an arm has no settled conversation, or no scenario is settled in all paired arms.
     """
     tables = []
     for arm in arms:
-        tell(f"reading {arm.label}")
+        on_stage(f"reading {arm.label}")
         tables.append(ArmSums(arm))
     align(tables)
     shared = _count_shared(tables)
     most, copies = min(table.end for table in tables), min(arm.replicates for arm in arms)
     for table in tables:
-        tell(f"looking for near-duplicates in {table.arm.label}")
+        on_stage(f"looking for near-duplicates in {table.arm.label}")
         count_near_duplicates(table, most, copies)
-    tell("measuring blocks")
+    on_stage("measuring blocks")
     blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
-    tell("resampling")
+    on_stage("resampling")
     faults: Faults = {name: fault for table in tables for name, fault in table.faults.items()}
     every = list(list_metric_specs(tables, faults))
     kept, left_out = select_applicable(tables, every)
@@ -186,13 +186,13 @@ class _Resampling:
         return found | {name: RatioDifference() for name, label in self._refused if label in labels}
 
     def _split_parts(
-        self, table: ArmSums, beside: ArmSums | None
+        self, table: ArmSums, paired: ArmSums | None
     ) -> list[tuple[list[MetricSpec], Columns | None]]:
         """Return the metrics with the source of their columns: over scenarios, over groups of scenarios that
-        near-duplicates link, and over blocks. `beside`: a paired arm; then groups follow the links of both
+        near-duplicates link, and over blocks. `paired`: a paired arm; then groups follow the links of both
         arms, and only common scenarios count."""
         mine = self._blocks.get(table.arm.label)
-        both = [table] if beside is None else [table, beside]
+        both = [table] if paired is None else [table, paired]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
         group = number_groups(len(table.scenarios), np.searchsorted(table.scenarios, links).tolist())
         there = np.all([one.find_column("compared") > 0 for one in both], axis=0)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from edgen.core.text import columns, format_dollars, quantity
-from edgen.evaluation.comparison.caveats import has_few
+from edgen.core.text import BRACKETS, columns, format_dollars, format_interval, quantity
+from edgen.evaluation.comparison.caveats import has_too_little_data
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.preferences.policies import describe_policies
 from edgen.stats.ratios import RatioEstimate
@@ -161,7 +161,7 @@ def _disagree(difference: Difference) -> bool:
     if difference.p is None or difference.low is None or difference.high is None:
         return False
     excludes = difference.low > 0 or difference.high < 0
-    return has_few(difference) and excludes != (difference.p < SIGNIFICANT)
+    return has_too_little_data(difference) and excludes != (difference.p < SIGNIFICANT)
 
 
 def _group_metrics(comparison: ComparisonResult) -> Iterator[tuple[str, list[Metric]]]:
@@ -221,8 +221,8 @@ def _format_interval(metric: Metric, difference: Difference) -> str:
         return ""
     if not difference.changed:
         return "none differs"
-    shown = _make_formatter(metric, difference)
-    return f"[{shown(difference.low)}, {shown(difference.high)}]"
+    form = _make_formatter(metric, difference)
+    return format_interval(difference.low, difference.high, form, BRACKETS).lstrip()
 
 
 def _make_formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:

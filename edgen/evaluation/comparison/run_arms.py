@@ -29,7 +29,7 @@ from edgen.evaluation.measuring import list_measures_to_compare
 from edgen.evaluation.sample import Sample, make_sample
 from edgen.families.base import FiledRecord
 from edgen.families.reader import ReportWords
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.job_differences import find_differences, list_settings_by_key
 from edgen.planning.load import load_job_space, make_plan
 from edgen.planning.plan import Plan
@@ -41,7 +41,7 @@ from edgen.space import digest_content
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import AgainstFolder, SeveralRuns, label_runs, name_together, refuse_twins
+from edgen.store.several_runs import AgainstFolder, SeveralRuns, label_runs, name_together, refuse_duplicates
 from edgen.store.written_file import check_file
 from edgen.validation.reading import find_inputs
 
@@ -79,7 +79,7 @@ def open_comparison(
     *,
     prompts: bool = False,
     roles: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda _stage: None,
+    on_stage: Callable[[str], None] = lambda _stage: None,
 ) -> Iterator[ComparisonResult]:
     """Compare the arms of the runs and data sets at these paths; the first is the baseline. `names` chooses
     arms. The runs stay locked until the context ends, so a result that is stored within it describes them.
@@ -92,7 +92,7 @@ def open_comparison(
     Raises UsageError if the arms cannot be compared (fewer than two, one twice, other scenarios), ShortError
     if nothing is settled, LockedError if a run is at work, RunError, and errors of reading a run.
     """
-    refuse_twins(paths)
+    refuse_duplicates(paths)
     folders = [path for path in paths if is_run(path) or not _holds_records(path)]
     with contextlib.ExitStack() as stack:
         for path in folders:
@@ -115,7 +115,9 @@ def open_comparison(
             for one in every
         ]
         differences = list(_compare_prompts(chosen, list(of_runs.values()))) if prompts and chosen else []
-        found = compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        found = compare_arms(
+            " and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, on_stage=on_stage
+        )
         if len(chosen) < len(every):  # pairs are of runs alone
             yield found
             return
@@ -258,7 +260,7 @@ def _read_draw_settings(run: RunFolder) -> dict[str, str]:
     if job.resolved is not None:
         space = job.resolved.space_sha256
     else:  # a run with arms
-        space = digest_content(load_job_space(job, Reach.of(run.job)))
+        space = digest_content(load_job_space(job, AllowedFiles.of(run.job)))
     return {
         "seed": str(job.seed),
         "design": job.design if job.design != "pairwise" else f"pairwise {job.strength}",
@@ -271,7 +273,8 @@ def _read_arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     protocol = find_job_protocol(job)
     stale: Counter[str] = Counter()
     theirs, ours = (
-        list_settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
+        list_settings_by_key(each.job, each.space, AllowedFiles.of(each.rundir.job))
+        for each in (baseline, reader)
     )
     return Arm(
         label=one.label,
@@ -351,7 +354,7 @@ def _read_turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ..
 def _compare_prompts(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
     """Yield the differences between the arms' prompts for the first scenario, as at the beginning of a
     conversation."""
-    plans = [make_plan(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
+    plans = [make_plan(load_job(one.run.job), AllowedFiles.of(one.run.job)) for one in chosen]
     # An arm with other weights draws another scenario, so its templates are rendered with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
     before = plans[0].opening(plans[0].scenario(0))

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.kept_files import DIGESTS
 from edgen.evaluation.data_sets.files import read_files
-from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, run_at
+from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, make_run_data_set
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
@@ -57,13 +57,13 @@ def _open_path(path: Path, number: int = 0) -> list[DataSet]:
         # an arm opened alone has the test side of its run
         whole.refuse_links()
         with whole.lock_for_reading():
-            return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm="")]
+            return [dataclasses.replace(make_run_data_set(whole, path.resolve().name, number), arm="")]
     with rundir.lock_for_reading():
         arms = rundir.arms()
         begun = [arm for arm, own in arms if is_settled(own.ledger)]
         if not begun:
             raise make_nothing_settled_error(rundir)
-        found = [run_at(rundir, arm, number) for arm in begun]
+        found = [make_run_data_set(rundir, arm, number) for arm in begun]
     if missing := [arm for arm, _ in arms if arm not in begun]:
         words = f"{'Arm' if len(missing) == 1 else 'Arms'} {', '.join(missing)}: nothing is settled yet."
         found = [dataclasses.replace(one, notes=(*one.notes, words)) for one in found]

@@ -46,7 +46,7 @@ def make_nothing_settled_error(rundir: RunFolder) -> ShortError:
     )
 
 
-def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
+def make_run_data_set(rundir: RunFolder, arm: str, number: int) -> DataSet:
     """Return a run, or one arm of it, as a data set. `number`: the path's number, which keeps scenarios
     apart. The caller holds the run's lock. Raises ShortError if nothing is settled."""
     own = rundir.arm(arm)

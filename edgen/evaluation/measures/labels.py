@@ -22,7 +22,7 @@ from edgen.plugin.measures import (
     shorten_line,
     with_interval,
 )
-from edgen.plugin.texts import percent, quantity
+from edgen.plugin.texts import BRACKETS, format_interval, percent, quantity
 from edgen.stats.clusters import Clusters
 
 Found = dict[str, LayerFigures]
@@ -176,7 +176,8 @@ def format_estimate(value: float | None, span: tuple[float, float] | None) -> st
     """Format a value with its interval, as in `0.613 [0.580, 0.640]`."""
     if value is None:
         return "nothing tells"
-    return f"{value:.3f}" if span is None else f"{value:.3f} [{span[0]:.3f}, {span[1]:.3f}]"
+    low, high = span or (None, None)
+    return f"{value:.3f}" + format_interval(low, high, "{:.3f}".format, BRACKETS)
 
 
 MEASURE = LabelsMeasure()

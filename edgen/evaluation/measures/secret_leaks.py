@@ -37,7 +37,7 @@ from edgen.plugin.protocols import SpaceRole, list_layout_roles
 from edgen.plugin.spaces import find_layout
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.phrase_kinds import MOST
 
@@ -194,7 +194,7 @@ def _list_secrets(kind: str, value: str) -> tuple[Secret, ...]:
 def _list_pieces(kind: str, value: str) -> tuple[str, ...]:
     """Return the phrases in which speech would contain a value."""
     if kind == "parts":
-        return tuple(ways.split_parts(value))
+        return tuple(phrase_kinds.split_parts(value))
     return (_strip_clause(value) if kind == "clause" else value,)
 
 

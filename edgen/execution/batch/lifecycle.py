@@ -25,7 +25,7 @@ import msgspec
 from edgen.config import CallSettings
 from edgen.core.digest import compute_sha256
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
-from edgen.core.text import seconds
+from edgen.core.text import quantity, seconds
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
@@ -80,7 +80,7 @@ class BatchLifecycle:
         """Cancel outstanding batches."""
         self._ending.set()
 
-    async def carry(self, batch: NotedBatch) -> NotedBatch:
+    async def complete(self, batch: NotedBatch) -> NotedBatch:
         """Carry a batch from any state to its end, and return it.
 
         Raises ProviderError if the provider refuses it, has lost it, or does not answer.
@@ -378,4 +378,4 @@ class LostBatch(ProviderError):  # noqa: N818 - it says what happened
 
 
 def _describe_requests(batch: NotedBatch) -> str:
-    return f"{batch.requests:,} request{'s' if batch.requests != 1 else ''}"
+    return quantity(batch.requests, "request")

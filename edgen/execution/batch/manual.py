@@ -72,7 +72,7 @@ async def give_up(
             await lifecycle.drop(batch, "given up")
             continue
         try:
-            await lifecycle.carry(batch)
+            await lifecycle.complete(batch)
         except LostBatch as lost:
             # The provider may have worked on the batch, so the budget is charged at the maximum.
             await lifecycle.drop(batch, str(lost), charged=True)

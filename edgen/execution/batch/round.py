@@ -129,7 +129,7 @@ class RoundPlanner:
     def _lower(self, client: ModelClient, request: Request, failure: CallError) -> bool:
         """Return whether to send a refused request again, with less of its form. A backend's way changes at
         most once a round, for all refused requests together."""
-        if client.name not in self._lowered and client.form_support.lower(request, failure):
+        if client.name not in self._lowered and client.form_support.use_next_form(request, failure):
             self._lowered.add(client.name)
         return client.name in self._lowered and bool(request.prose)
 

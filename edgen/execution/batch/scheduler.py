@@ -182,7 +182,7 @@ class BatchScheduler(OnlineScheduler):
         lifecycle = BatchLifecycle(
             self._settings, self._work.ledger, self._services, self._work.events, self._count_results
         )
-        carrying = [asyncio.create_task(lifecycle.carry(batch)) for batch in batches]
+        carrying = [asyncio.create_task(lifecycle.complete(batch)) for batch in batches]
         ending = asyncio.create_task(self._end_when_late(lifecycle))
         try:
             await asyncio.gather(*carrying)

@@ -89,12 +89,12 @@ class ServiceCalls:
         )
 
 
-def make_service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
-    """Return the error that stops the run if a batch service is unusable. `what` begins the message, `hint`
-    precedes its last sentence."""
+def make_service_error(failure: CallError, subject: str = "", hint: str = "") -> ProviderError:
+    """Return the error that stops the run if a batch service is unusable. `subject` begins the message,
+    `hint` precedes its last sentence."""
     if failure.kind in FATAL:
-        return ProviderError(f"{what}{add_advice(failure)} {GO_ON}")
+        return ProviderError(f"{subject}{add_advice(failure)} {GO_ON}")
     kept = "Batches at the provider stay noted."
     return ProviderError(
-        f"{what}the batch service failed: {describe_failure(failure)}. {hint or kept} {GO_ON}"
+        f"{subject}the batch service failed: {describe_failure(failure)}. {hint or kept} {GO_ON}"
     )

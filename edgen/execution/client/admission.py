@@ -82,9 +82,9 @@ class Admission:
         return any(lane.answers for lane in self.lanes.values())
 
     @property
-    def away(self) -> bool:
+    def unreachable(self) -> bool:
         """True while every server is unreachable and being probed."""
-        return all(lane.away for lane in self.lanes.values())
+        return all(lane.unreachable for lane in self.lanes.values())
 
     @property
     def window(self) -> int:
@@ -165,20 +165,20 @@ class Admission:
             self._prefixes.note(marks, ticket.lane)
         return ticket
 
-    def enter(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
+    def admit_or_queue(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
         """Return a ticket if the only one of the `lanes` admits the call at once. Otherwise return None and
         queue the `waiter`, which gets the ticket later. Raises AdmissionClosed."""
         if (ticket := self.admit_at_once(tokens, lanes)) is None:
             self._queue(waiter, tokens, lanes, frozenset(), ())
         return ticket
 
-    def admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
+    def admit_at_once(self, tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
         """Return a ticket if there is only one lane, no call waits, and the lane can take the call now; else
         None. Raises AdmissionClosed."""
         if self.closed:
             raise AdmissionClosed
-        if len(among) == 1:
-            lane = among[0]
+        if len(lanes) == 1:
+            lane = lanes[0]
             if not lane.queue and self._has_room(lane) and not self._has_others_waiting(lane):
                 now = self._find_own_loop().time()
                 if self._find_allowed_time(lane, tokens, now) <= now:

@@ -65,20 +65,20 @@ class _Run:
 
 class Budget:
     """The budget of one session. Its limits are the caps of its run, `max_tokens` and `max_cost` (US dollars;
-    None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
+    None: no cap), and its `lease`, a lease from a budget that many runs share (None: no lease)."""
 
     def __init__(
-        self, max_tokens: int | None, max_cost: float | None, *, purse: BudgetLease | None = None
+        self, max_tokens: int | None, max_cost: float | None, *, lease: BudgetLease | None = None
     ) -> None:
         self._run = _Run(max_tokens, None if max_cost is None else _count_pico(max_cost))
-        self._purse = purse
-        self._own = BudgetUse(0, 0)  # totals of the purse's ledger: spent and reserved
+        self._purse = lease
+        self._own = BudgetUse(0, 0)  # totals of the lease's ledger: spent and reserved
         self._own_reserved = BudgetUse(0, 0)
 
-    def make_concurrent(self, purse: BudgetLease | None, total: tuple[int, float]) -> Budget:
+    def make_concurrent(self, lease: BudgetLease | None, total: tuple[int, float]) -> Budget:
         """Return the budget of a concurrent session under the same caps. `total`: the tokens and US dollars
         in that session's ledger so far, except amounts that `take` will reserve."""
-        budget = Budget(None, None, purse=purse)
+        budget = Budget(None, None, lease=lease)
         budget._run = self._run
         budget._own = BudgetUse(total[0], _count_pico(total[1]))
         return budget
@@ -124,14 +124,14 @@ class Budget:
                 self._serve_ready()  # the next in line may fit even if this one did not
             raise
 
-    def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
-        """Reserve an amount for work already under way, even beyond the caps. `onto`: a reservation to
+    def take(self, tokens: int, cost: float, reservation: Reservation | None = None) -> Reservation:
+        """Reserve an amount for work already under way, even beyond the caps. `reservation`: a reservation to
         enlarge."""
         more = self._set_aside(BudgetUse(tokens, _count_pico(cost)))
-        if onto is None:
+        if reservation is None:
             return more
-        onto.amount += more.amount
-        return onto
+        reservation.amount += more.amount
+        return reservation
 
     def has_room(self, tokens: int, cost: float) -> bool:
         """Return whether the amount fits now and no call waits."""

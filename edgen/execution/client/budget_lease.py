@@ -77,7 +77,7 @@ class BudgetLease:
         """Explain why a call with this maximum use is not covered."""
         now = self._clock()
         day = self.book.find_day(now)
-        for one in self.book.stands(day):
+        for one in self.book.list_use(day):
             wanted = more.pico if one.money else more.tokens
             if wanted > one.left:
                 break

@@ -36,7 +36,7 @@ class Call(Excused, kw_only=True):
     most: tuple[int, float] = (0, 0.0)  # maximum tokens and US dollars of the present attempt
     held: int | None = None  # id of the present attempt's note in the ledger; None without a note
     tries: int = 0  # attempts so far
-    knocks: int = 0  # of these, failed connections
+    failed_connections: int = 0  # of these, failed connections
     latency: float = 0.0  # seconds of the last attempt
     sent: bool = False  # whether the present attempt was sent
     keep: bool  # the answer holds its place until it is stored

@@ -9,7 +9,7 @@ opens it again. Answers may take long where refusals are instant, so running pro
 four times the slowest refusal, the number of probes doubles, up to a whole window.
 
 An unreachable service, for example during a restart, refuses or breaks connections. These count as refusals
-without a requested time; `away` is True if they opened the circuit.
+without a requested time; `unreachable` is True if they opened the circuit.
 
 When it closes, the first window of calls is spread over time: calls sent together return together, and would
 meet the next closure together.
@@ -42,7 +42,7 @@ class Circuit:
         self.state: State = "closed"
         self.until = float("-inf")  # while open: the moment when it becomes half-open
         self.refused_since: float | None = None  # the first refusal without a later answer
-        self.away = False  # while not closed: whether the last refusals were failed connections
+        self.unreachable = False  # while not closed: whether the last refusals were failed connections
         self._refused: list[int] = []  # numbers of refused calls, ascending
         self._slowest = 0.0  # seconds of the slowest refusal
         self._in_vain = 0  # refused probes since the last answer
@@ -65,10 +65,10 @@ class Circuit:
         return self.state != "closed" or self._paced > 0
 
     def note_refusal(
-        self, number: int, latency: float, now: float, wait: float, *, away: bool = False
+        self, number: int, latency: float, now: float, wait: float, *, unreachable: bool = False
     ) -> bool:
         """Record that call `number` was refused after `latency` seconds; the service asks for `wait` seconds,
-        0 for none in particular. `away`: the connection failed.
+        0 for none in particular. `unreachable`: the connection failed.
 
         Return whether this opened the circuit.
         """
@@ -79,7 +79,7 @@ class Circuit:
         if self.refused_since is None:
             self.refused_since = now
             self._slowest = 0.0
-        if not away:  # a connection may break after any time
+        if not unreachable:  # a connection may break after any time
             self._slowest = max(self._slowest, latency)
         if self.state == "closed":
             bisect.insort(self._refused, number)
@@ -88,8 +88,8 @@ class Circuit:
                 return False
         if self.state == "half-open":
             self._in_vain += 1
-        first, longest = _WAIT_AWAY if away else _WAIT
-        self.state, self.away = "open", away
+        first, longest = _WAIT_AWAY if unreachable else _WAIT
+        self.state, self.unreachable = "open", unreachable
         self.until = max(self.until, now + (wait or min(longest, first * 2.0 ** min(self._in_vain, 64))))
         self._probe = self._probes = self._paced = 0
         return True
@@ -97,7 +97,7 @@ class Circuit:
     def note_answer(self, number: int, latency: float, now: float, admitted: int, window: int) -> None:
         """Record the answer to call `number`; `admitted` is the number of the newest call."""
         if self.state == "half-open" and 0 < self._probe <= number:
-            self.state, self.away = "closed", False
+            self.state, self.unreachable = "closed", False
             self.refused_since = None
             self._in_vain = 0
             self._refused.clear()
@@ -122,7 +122,7 @@ class Circuit:
         if self._probes == 0:
             return now
         if self._probes >= window:  # a whole window of probes, and none was refused
-            self.state, self.away = "closed", False
+            self.state, self.unreachable = "closed", False
             self._refused.clear()
             return now
         # One more by the end of the first step, two more in the second, four in the third ...

@@ -36,7 +36,7 @@ class SameModel:
         self._listed: dict[str, list[str]] = {}
         self._answered: dict[str, list[str]] = {}
 
-    async def look(self, address: str) -> None:
+    async def check_model_list(self, address: str) -> None:
         """Compare a server's list of models with the other servers' lists. Raises ProviderError if they
         differ, CallError while the server cannot be reached."""
         try:
@@ -52,7 +52,7 @@ class SameModel:
             self._listed[address] = names
             self._compare(self._listed)
 
-    def hear(self, address: str, reply: Reply) -> None:
+    def check_model_name(self, address: str, reply: Reply) -> None:
         """Compare the model named in a server's answer with the other servers' models, if the name is new for
         this server. Raises ProviderError if they differ."""
         known = self._answered.get(address)
@@ -158,7 +158,7 @@ class FleetServers:
     async def _look(self, lane: Lane) -> None:
         look = self._looks.get(lane)
         if look is None:
-            look = self._looks[lane] = asyncio.create_task(self._same.look(lane.address))
+            look = self._looks[lane] = asyncio.create_task(self._same.check_model_list(lane.address))
         with contextlib.suppress(CallError):
             await asyncio.shield(look)
             return
@@ -170,9 +170,9 @@ class FleetServers:
         backend = self._backends[lane]
         return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
-    def hear(self, lane: Lane, reply: Reply) -> None:
+    def check_model(self, lane: Lane, reply: Reply) -> None:
         """Compare the model of an answer with that of the other servers. Raises ProviderError."""
-        self._same.hear(lane.address, reply)
+        self._same.check_model_name(lane.address, reply)
 
     def has_others(self, lane: Lane) -> bool:
         """Return whether another server can take calls."""

@@ -121,7 +121,7 @@ class FormSupport:
             self.learn(request, reply)
             return reply
 
-    def lower(self, request: Request, failure: CallError) -> bool:
+    def use_next_form(self, request: Request, failure: CallError) -> bool:
         """Switch to the next way if the service may have refused a request for its schema. Return whether it
         switched."""
         if not request.prose or self.way == "prose" or not self._may_be_refused(request, failure):

@@ -41,7 +41,7 @@ from edgen.store.ledger import OutstandingCalls
 _LONG_ASK = 30.0
 # Failed connections of one call that use no attempt. Later ones do: if the prompt itself breaks them, the run
 # must still end.
-_KNOCKS = 2
+_FREE_CONNECTION_FAILURES = 2
 _ASSUMED_COMPLETION = 700  # tokens of a completion before the first answers, without max_tokens
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -119,7 +119,7 @@ class ModelClient:
         return self._in_flight
 
     @property
-    def signs(self) -> int:
+    def signs_of_life(self) -> int:
         """The number of signs of life: answers so far, plus signs that the backend is computing one."""
         return self.answers + (self.backend.progress if isinstance(self.backend, ShowsProgress) else 0)
 
@@ -229,7 +229,7 @@ class ModelClient:
                 lost = call.most
             # Remove the note before freeing the budget: the ledger's total never exceeds the caps.
             if self._ledger is not None and call.held is not None:
-                self._ledger.strike(call.held, *lost)
+                self._ledger.end_without_reply(call.held, *lost)
             budget.settle(reservation, *lost)
             raise
         self.charges.learn(reply, call.request)
@@ -292,7 +292,7 @@ class ModelClient:
                 reply = await self.form_support.complete(
                     request, functools.partial(servers.complete, ticket.lane)
                 )
-            servers.hear(ticket.lane, reply)
+            servers.check_model(ticket.lane, reply)
         except CallError as failure:
             self.end_failed(call, ticket, failure, clock() - started)
             raise
@@ -369,10 +369,12 @@ class ModelClient:
             # The request was not sent to a service that answered before: the prompt is not the cause.
             call.turned_away += unsent and (others or self.admission.answered)
             return
-        call.knocks += lane.away and not unsent
+        call.failed_connections += lane.unreachable and not unsent
         # If no other call waits, this prompt may be the cause.
-        call.turned_away += unsent or ((others or self.admission.waiting > 0) and call.knocks <= _KNOCKS)
-        if not lane.away:
+        call.turned_away += unsent or (
+            (others or self.admission.waiting > 0) and call.failed_connections <= _FREE_CONNECTION_FAILURES
+        )
+        if not lane.unreachable:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:

@@ -84,9 +84,9 @@ class Lane:
         return self._circuit is None or self._circuit.state == "closed"
 
     @property
-    def away(self) -> bool:
+    def unreachable(self) -> bool:
         """True while it is left out because it cannot be reached."""
-        return self._circuit is not None and self._circuit.away
+        return self._circuit is not None and self._circuit.unreachable
 
     @property
     def open_until(self) -> float:
@@ -166,12 +166,12 @@ class Lane:
         if verdict is LoadVerdict.OK:
             circuit.note_answer(number, latency, now, self.admitted, self.window.size)
         elif verdict is LoadVerdict.AWAY:
-            circuit.note_refusal(number, latency, now, 0.0, away=True)
+            circuit.note_refusal(number, latency, now, 0.0, unreachable=True)
         elif retry_after is not None and refused:
             if before != "half-open":
                 self.window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
-                blameless = self.window.acquit(self.running)
+                blameless = self.window.forgive_probe(self.running)
         # The refusals of a closed service say nothing about its capacity.
         return LoadVerdict.OTHER if verdict is LoadVerdict.CONGESTED and blameless else verdict
 
@@ -250,7 +250,7 @@ class OneServer:
         backend = self._backend
         return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
-    def hear(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
+    def check_model(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
         """Compare the model named in an answer with the last answer's. A change is noted once and stops
         nothing: some services serve several models under one name."""
         if reply.model == self._model or reply.model is None:

@@ -87,7 +87,7 @@ class Window:
         `running` calls were in flight, including it; `admitted` is the number of the newest call.
         """
         limiting = running >= self.size * _LIMITING
-        if self._epoch.add(number, verdict is _OK, latency):
+        if self._epoch.add(number, latency, answered=verdict is _OK):
             if limiting and self._epoch.median is not None:
                 self._judge(self._epoch.median, admitted)
             self._epoch = _Epoch(admitted, self.size)
@@ -100,7 +100,7 @@ class Window:
         elif limiting and self.size < self._limit:
             self._grow()
         # Counted last, so that no complaint explains itself.
-        self._background.count(complaint, running < full_at * _WELL_BELOW)
+        self._background.count(complaint=complaint, well_below=running < full_at * _WELL_BELOW)
 
     def remember(self, running: int, *, first: bool) -> None:
         """Record a refusal that may be unrelated to load, with `running` calls in flight. `first`: the first
@@ -110,7 +110,7 @@ class Window:
             self._least = running
         self._least = min(self._least, running)
 
-    def acquit(self, running: int) -> bool:
+    def forgive_probe(self, running: int) -> bool:
         """Return whether a refused probe shows that refusals are unrelated to load, since too few calls are
         in flight, or clearly fewer than at earlier refusals. If so, restore the saved state."""
         if self._before is None:
@@ -131,12 +131,12 @@ class Window:
             self.size = min(self.size, self._slots.limit)
         self._heed(self._baseline.judge(median), admitted)
 
-    def _heed(self, advice: Advice, admitted: int) -> None:
-        if advice is Advice.SHRINK:
+    def _heed(self, advice: WindowChange, admitted: int) -> None:
+        if advice is WindowChange.SHRINK:
             self.size = max(1, int(self.size * _GENTLE))
             self._quick_below = 0.0
             self._episode = admitted
-        elif advice is Advice.REOPEN:
+        elif advice is WindowChange.REOPEN:
             self._quick_below = float(self.most)
 
     def _note_complaint(self, running: int, admitted: int) -> None:
@@ -180,7 +180,7 @@ class _Background:
         self._share = 0.0  # share of complaints among recent calls
         self._level = 0.0  # the same among calls made well below `full_at`
 
-    def count(self, complaint: bool, well_below: bool) -> None:
+    def count(self, *, complaint: bool, well_below: bool) -> None:
         """Record an ended call. `well_below`: far fewer calls than `full_at` were in flight."""
         self._share += (complaint - self._share) / _MEMORY
         if well_below:
@@ -219,7 +219,7 @@ class _Epoch:
         self._back = 0
         self._latencies: list[float] = []
 
-    def add(self, number: int, answered: bool, latency: float) -> bool:
+    def add(self, number: int, latency: float, *, answered: bool) -> bool:
         """Count call `number`, if it belongs to the epoch; return whether the epoch is over."""
         if not self._start < number <= self._start + self._calls:
             return False
@@ -270,7 +270,7 @@ class _Slots:
         return trying
 
 
-class Advice(enum.Enum):
+class WindowChange(enum.Enum):
     """The reaction to an epoch's latency."""
 
     KEEP = enum.auto()
@@ -286,18 +286,18 @@ class _Baseline:
         self._worst = 0.0  # the worst latency since the first decrease in a row
         self._decreases = 0  # decreases in a row
 
-    def judge(self, latency: float) -> Advice:
+    def judge(self, latency: float) -> WindowChange:
         self._best = min(self._best, latency)
         if latency <= max(self._best * _SLOW, self._best + _NOTICEABLE):
             self._decreases = 0
             self._worst = 0.0
-            return Advice.KEEP
+            return WindowChange.KEEP
         # A queue keeps growing for a while after a decrease: use the worst of the row.
         self._worst = max(self._worst, latency)
         if self._decreases >= _FUTILE_AFTER and latency > self._worst * _RELIEVED:
             self._best = latency
             self._decreases = 0
             self._worst = 0.0
-            return Advice.REOPEN
+            return WindowChange.REOPEN
         self._decreases += 1
-        return Advice.SHRINK
+        return WindowChange.SHRINK

@@ -127,7 +127,7 @@ class PlainCall:
                     self.text = called.text
             now = asyncio.get_running_loop().time()
             call.latency = now - ticket.started
-            client.servers.hear(ticket.lane, reply)
+            client.servers.check_model(ticket.lane, reply)
             if isinstance(called, FirstReply):
                 call.key, call.request = called.key, Request(called.address, (), 0, called.role)
                 costs = called.charged_tokens, called.cost_usd

@@ -30,7 +30,7 @@ from edgen.execution.cluster.link import RemoteRollout, WorkerLink, WorkerLostEr
 from edgen.execution.cluster.messages import CallFailure, OpenRequest, StartUnit, Unit, UnitOutcome, UnitReply
 from edgen.execution.cluster.plain_call import PlainCall
 from edgen.execution.cluster.pool import Pool
-from edgen.execution.joined_calls import CallPlace, share_out
+from edgen.execution.joined_calls import CallPlace, split_choices
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
 from edgen.store.ledger.checked_reader import read_wall_time
@@ -202,7 +202,7 @@ class Units:
         elif self._scheduler.stopped is not None:
             self.leave(rollout)
         else:
-            self._recorder.require_hope()
+            self._recorder.refuse_useless()
             self._call(rollout, message)
 
     async def _end_heard(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
@@ -244,7 +244,7 @@ class Units:
         """Let a call without a task wait for its turn."""
         rollout.client, rollout.busy = client, True
         plain = self._open[rollout] = PlainCall(self, rollout, call)
-        ticket = client.admission.enter(plain, tokens, client.servers.lanes)
+        ticket = client.admission.admit_or_queue(plain, tokens, client.servers.lanes)
         if ticket is not None:
             plain.send(ticket)
 
@@ -315,7 +315,7 @@ class Units:
             try:
                 if reply.others:
                     places = (CallPlace(address, call.key),)
-                    ((_, reply, tokens, cost),) = share_out(
+                    ((_, reply, tokens, cost),) = split_choices(
                         answer, places, rollout.client.charges.compute_most_cost
                     )
                 spent = (tokens, cost, now, answer.latency, answer.tries)

@@ -369,8 +369,8 @@ class Worker:
 
 def _lighten(request: Request) -> Request:
     """Return a request without the parts that only the call itself needs."""
-    if request.alike:
-        request = msgspec.structs.replace(request, alike=tuple(map(_lighten, request.alike)))
+    if request.same_prompt:
+        request = msgspec.structs.replace(request, same_prompt=tuple(map(_lighten, request.same_prompt)))
     if request.scene is None and request.view is None and not request.speakers:
         return request
     return msgspec.structs.replace(request, scene=None, view=None)

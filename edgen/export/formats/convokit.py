@@ -35,7 +35,7 @@ from edgen.plugin.formats import (
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
 _BEFORE = ("split",)
-_BEHIND = ("scenario", "replicate", "arm", "probability", "ended_by", "model", "simulated")
+_AFTER = ("scenario", "replicate", "arm", "probability", "ended_by", "model", "simulated")
 _UTTERANCE = {"role": "str", "turn": "int"}
 _OVERALL = {"name": "str", "synthetic": "bool", "simulated": "bool"}
 
@@ -56,7 +56,7 @@ class _Metadata:
         }
 
     def describe_conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
-        row = read_row((*_BEFORE, "*", *_BEHIND), self.shared, conversation)
+        row = read_row((*_BEFORE, "*", *_AFTER), self.shared, conversation)
         return row | cells_of([layer for layer in self._layers if layer.whole], conversation)
 
     def describe_utterances(self, conversation: AcceptedConversation) -> Iterator[dict[str, Any]]:
@@ -80,7 +80,7 @@ class _Metadata:
         conversations = {
             **{name: _PYTHON[COLUMNS[name][0]] for name in _BEFORE},
             **{name: _PYTHON[type_] for name, (type_, _) in self.shared.columns.items()},
-            **{name: _PYTHON[COLUMNS[name][0]] for name in _BEHIND},
+            **{name: _PYTHON[COLUMNS[name][0]] for name in _AFTER},
         }
         labels = [
             dict.fromkeys(columns_of([layer for layer in self._layers if layer.whole is whole]), "list")

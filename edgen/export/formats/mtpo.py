@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from edgen.export.formats.shared.pair_rows import is_near_end, list_messages, say_the_same
+from edgen.export.formats.shared.pair_rows import have_equal_messages, is_near_end, list_messages
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
@@ -17,7 +17,7 @@ from edgen.plugin.formats import (
     ScenarioColumns,
     Tried,
     evidence_of,
-    signal_behind,
+    find_label_signal,
 )
 
 TIE = 0.5
@@ -46,7 +46,7 @@ def compute_soft_preference(pair: Pair, source: Label | None) -> float | None:
         return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
     if pair.left_out == "tie":
         return TIE
-    signal = signal_behind(
+    signal = find_label_signal(
         pair, source
     )  # strengths come from a judge's verdicts, so they contradict only these
     return None if signal is None else signal.p
@@ -56,7 +56,7 @@ def _read_logprob_preference(pair: Pair, source: Label | None) -> float | None:
     """Return the preference for side a by log probabilities of the labelling judge; None without any."""
     if source is None or source.by != "oracle":
         return None
-    signal = signal_behind(pair, source)
+    signal = find_label_signal(pair, source)
     if not isinstance(signal, OracleSignal) or signal.logprobs is UNSET:  # rollouts are a mean over verdicts
         return None
     return signal.logprobs.p
@@ -76,7 +76,7 @@ def _make_row(
         return first
     if isinstance(second, LeftOut):
         return second
-    if say_the_same(first, second):
+    if have_equal_messages(first, second):
         return LeftOut("identical")
     value = {
         "first": first,

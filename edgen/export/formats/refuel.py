@@ -20,7 +20,7 @@ from edgen.plugin.formats import (
     RolloutSignal,
     TokenOptions,
     Tried,
-    signal_behind,
+    find_label_signal,
     without_trailing_user,
 )
 
@@ -36,7 +36,7 @@ def compute_rewards(found: PreferredPair) -> tuple[float, float]:
     """Return the rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of
     understanding if these gave the label, the mean strengths of rollouts if it uses those, else p and 1 - p.
     In each case they differ by 2p - 1."""
-    said = signal_behind(found.pair, found.label)
+    said = find_label_signal(found.pair, found.label)
     by_probability = found.pair.signals.probability if found.label.by == "probability" else None
     own = said if isinstance(said, RolloutSignal) else by_probability
     if own is not None and own.a is not None and own.b is not None:

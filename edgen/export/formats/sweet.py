@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from edgen.export.formats.shared.pair_rows import PreferredPair, read_preferred, read_turn, say_the_same
+from edgen.export.formats.shared.pair_rows import (
+    PreferredPair,
+    have_equal_messages,
+    read_preferred,
+    read_turn,
+)
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
@@ -55,7 +60,7 @@ def _read(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOut:
             return LeftOut("assistant_first")
         if chat.tokens is not None and not chat.tokens.fits(side):
             return LeftOut("too_long")
-    if say_the_same(*sides):
+    if have_equal_messages(*sides):
         return LeftOut("identical")
     return replace(found, chosen=sides[0], rejected=sides[1])
 

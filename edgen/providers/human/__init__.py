@@ -60,7 +60,7 @@ class HumanBackend:
         answer = await self._people.ask(pending)
         if answer is None:
             raise CallError(FailureKind.LEFT, f"the person left, and gave no answer in {self._config.wait}")
-        return Reply(text=scrub(answer.text), finish_reason="stop", model=self.model, given=answer.given)
+        return Reply(text=scrub(answer.text), finish_reason="stop", model=self.model, given=answer.times)
 
     async def end(self, scenario: int, task: TaskId) -> None:
         """Notify the people that their conversation has ended."""

@@ -115,21 +115,21 @@ def _make_astray_error(what: str) -> CallError:
     )
 
 
-def build_client(door: PinnedTransport, config: LitellmConfig, address: str, timeout: float) -> Any:
+def build_client(transport: PinnedTransport, config: LitellmConfig, address: str, timeout: float) -> Any:
     """Build a client for litellm that its own handlers and OpenAI's SDK both accept."""
     options: Any = {
-        "api_key": door.stand_in,
-        "http_client": httpx.AsyncClient(transport=door, follow_redirects=False, trust_env=False),
+        "api_key": transport.stand_in,
+        "http_client": httpx.AsyncClient(transport=transport, follow_redirects=False, trust_env=False),
         "max_retries": 0,
         "timeout": timeout,
     }
     if find_service_name(config.model) == "azure":
         version = config.api_version or load_litellm().AZURE_DEFAULT_API_VERSION
         return AsyncAzureOpenAI(azure_endpoint=address, api_version=version, **options)
-    return _combine_clients(AsyncOpenAI(base_url=address, **options), door, timeout)
+    return _combine_clients(AsyncOpenAI(base_url=address, **options), transport, timeout)
 
 
-def _combine_clients(sdk: AsyncOpenAI, door: PinnedTransport, timeout: float) -> Any:
+def _combine_clients(sdk: AsyncOpenAI, transport: PinnedTransport, timeout: float) -> Any:
     """Combine both clients, since litellm has one argument `client` and its services require different
     kinds."""
     handlers = load_litellm().llms.custom_httpx.http_handler
@@ -148,4 +148,4 @@ def _combine_clients(sdk: AsyncOpenAI, door: PinnedTransport, timeout: float) ->
             await sdk.close()
             await super().close()
 
-    return Client(timeout=timeout, transport=door, follow_redirects=False)
+    return Client(timeout=timeout, transport=transport, follow_redirects=False)

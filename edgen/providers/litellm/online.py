@@ -62,9 +62,9 @@ class LitellmBackend:
         base = base_address(find_address(config))
         self._credentials = Credentials(key, lambda _: {})
         self._http = Http(base, self._credentials, link, chat.classify)
-        door = PinnedTransport(self._http, base, key)
-        self._client = build_client(door, config, self._find_sdk_address(door), link.timeout)
-        self._fixed = _make_arguments(config, None if key.library else door.stand_in) | {
+        transport = PinnedTransport(self._http, base, key)
+        self._client = build_client(transport, config, self._find_sdk_address(transport), link.timeout)
+        self._fixed = _make_arguments(config, None if key.library else transport.stand_in) | {
             "client": self._client,
             "timeout": link.timeout,
         }
@@ -73,12 +73,12 @@ class LitellmBackend:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
 
-    def _find_sdk_address(self, door: PinnedTransport) -> str:
+    def _find_sdk_address(self, transport: PinnedTransport) -> str:
         """Return the address for OpenAI's SDK, if litellm uses it for the service."""
         config = self._config
         try:
             found = self._litellm.get_llm_provider(
-                config.model, api_base=config.base_url, api_key=door.stand_in
+                config.model, api_base=config.base_url, api_key=transport.stand_in
             )
         except self._litellm.exceptions.BadRequestError:
             raise InputError(

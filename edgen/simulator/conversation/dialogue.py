@@ -1,8 +1,9 @@
 """A conversation between a teacher and a student that follows from a brief.
 
-`plot` decides the course first: whether the ways of learning and teaching fit, who gives way and when, how
-the conversation ends, and how probable it is that the student understood. `converse` then writes it turn by
-turn, each turn only from its place in the plot and the voice. `render` lays it out as the prompt shows.
+`plan_dialogue` decides the course first: whether the ways of learning and teaching fit, who gives way and
+when, how the conversation ends, and how probable it is that the student understood. `converse` then writes it
+turn by turn, each turn only from its place in the plan and the voice. `render` lays it out as the prompt
+shows.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from edgen.core.values import END_MARKER, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.phrases.book import (
     PhraseSpeaker,
-    Way,
+    Phrasing,
     find_praise,
     fit_inside_sentence,
     is_grudging,
@@ -38,7 +39,7 @@ _PROBABILITY: dict[Course, tuple[float, float]] = {
 _MARKER_ALONE = 0.06  # share of conversations whose end marker is a separate entry, as in ED
 
 
-class Plot(NamedTuple):
+class DialoguePlan(NamedTuple):
     """A conversation before its turns are written."""
 
     course: Course  # course of the two preferences
@@ -63,32 +64,32 @@ class SpokenDialogue(NamedTuple):
     probability: float
 
 
-def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> SpokenDialogue:
+def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Phrasing, ...] = ()) -> SpokenDialogue:
     """Return the requested conversation. Every choice is drawn from `rng`. `aspects`: the aspects of the
     topic."""
-    plot_ = plot(task, rng)
+    plan = plan_dialogue(task, rng)
     voice = PhraseSpeaker(rng, _fill_slots(task.brief, rng), aspects)
     turns: Entries = []
-    for i in range(plot_.length):
+    for i in range(plan.length):
         if i % 2 == 0:
             heard = turns[-1][1] if turns else ""
-            turns.append(("Teacher", _write_teacher_turn(plot_, task.brief, i, voice, rng, heard)))
+            turns.append(("Teacher", _write_teacher_turn(plan, task.brief, i, voice, rng, heard)))
         else:
-            turns.append(("Student", _write_student_turn(plot_, task.brief, i, voice, rng)))
+            turns.append(("Student", _write_student_turn(plan, task.brief, i, voice, rng)))
     role, text = turns[-1]
-    if plot_.marker_alone:
+    if plan.marker_alone:
         turns.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
     elif task.end_marker:
         turns[-1] = (role, f"{text} {END_MARKER}")
-    return SpokenDialogue(turns, plot_.probability)
+    return SpokenDialogue(turns, plan.probability)
 
 
-def plot(task: ConversationPrompt, rng: Random) -> Plot:
+def plan_dialogue(task: ConversationPrompt, rng: Random) -> DialoguePlan:
     """Decide the course of the conversation."""
     draw = rng.random
     brief = task.brief
-    student = ways.find_student_reaction(brief.student_reaction or "")
-    teacher = ways.find_teacher_reaction(brief.teacher_reaction or "")
+    student = phrase_kinds.find_student_reaction(brief.student_reaction or "")
+    teacher = phrase_kinds.find_teacher_reaction(brief.teacher_reaction or "")
     low, high = task.turns
     length = low + int(draw() * (high - low + 1))
     marker_alone = task.end_marker and length < high and draw() < _MARKER_ALONE
@@ -97,7 +98,7 @@ def plot(task: ConversationPrompt, rng: Random) -> Plot:
     middle, spread = _PROBABILITY[course]
     # Two uniform draws make a triangle: most values near the middle, none beyond the spread.
     probability = round(min(0.99, max(0.01, middle + spread * (draw() + draw() - 1))), 2)
-    return Plot(
+    return DialoguePlan(
         course=course,
         length=length,
         turning=turning,
@@ -113,11 +114,13 @@ def plot(task: ConversationPrompt, rng: Random) -> Plot:
 
 def _draw_course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Course:
     learning, teaching = brief.student_preference, brief.teacher_preference
-    if learning is None or teaching is None or ways.match(learning, teaching):
+    if learning is None or teaching is None or phrase_kinds.match(learning, teaching):
         return "harmony"
     if rng.random() < _yields(teacher, brief.teacher_reaction, told=student == "tells"):
         return "teacher_adapts"
-    if student == "adapts" and rng.random() < (MIGHT if ways.is_hedged(brief.student_reaction or "") else 1):
+    if student == "adapts" and rng.random() < (
+        MIGHT if phrase_kinds.is_hedged(brief.student_reaction or "") else 1
+    ):
         return "student_adapts"
     return "clash"
 
@@ -126,7 +129,7 @@ def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
     """Return the probability that the teacher changes the method. It is higher if the student names the
     problem."""
     if teacher == "adapts":
-        hedged = ways.is_hedged(reaction or "")
+        hedged = phrase_kinds.is_hedged(reaction or "")
         return (0.9 if told else MIGHT) if hedged else 1.0
     if teacher in ("insists", "gives_up", "blames", "strict") or not told:
         return 0.0
@@ -150,9 +153,9 @@ def _make_mood(course: Course, probability: float) -> Mood:
 
 def _choose_family(phrase: str | None, rng: Random) -> str:
     """Return the phrase's most frequent family of methods, or draw one."""
-    names = ways.find_methods(phrase) if phrase else ()
+    names = phrase_kinds.find_methods(phrase) if phrase else ()
     if not names:
-        return ways.OTHER
+        return phrase_kinds.OTHER
     u = rng.random()
     return names[0] if u < 0.6 else names[int(u * len(names))]
 
@@ -168,72 +171,74 @@ def _fill_slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
 def _find_part(phrase: str | None, default: str, rng: Random) -> str:
     if phrase is None:
         return default
-    parts = ways.split_parts(phrase)
+    parts = phrase_kinds.split_parts(phrase)
     return parts[int(rng.random() * len(parts))]
 
 
 def _write_teacher_turn(
-    plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str
+    plan: DialoguePlan, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str
 ) -> str:
     """Return the teacher's entry `i`, after the last entry that it heard."""
     say, draw = voice.say, rng.random
     if i == 0:
-        return join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
-    if i == plot_.length - 1:
-        return voice.close("t", plot_.teacher, plot_.mood)
-    if i == plot_.length - 2:
-        nods = plot_.mood == "good" and not is_grudging(heard)
-        return join(say(find_praise(heard)) if nods else "", say(f"t.before.{plot_.mood}"))
-    if i == plot_.turning and plot_.course == "teacher_adapts":
+        return join(say("t.open"), say(f"t.method.{plan.offers}") if draw() < 0.7 else "")
+    if i == plan.length - 1:
+        return voice.close("t", plan.teacher, plan.mood)
+    if i == plan.length - 2:
+        nods = plan.mood == "good" and not is_grudging(heard)
+        return join(say(find_praise(heard)) if nods else "", say(f"t.before.{plan.mood}"))
+    if i == plan.turning and plan.course == "teacher_adapts":
         first = say("t.react.adapts") if draw() < 0.5 else ""
-        return join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
-    served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
-    if i > plot_.turning:
+        return join(first, say("t.turn"), say(f"t.teach.{plan.wants}"))
+    served = plan.wants if plan.course == "teacher_adapts" else plan.offers
+    if i > plan.turning:
         nods = draw() < 0.65 and not is_grudging(heard)
         return join(say(find_praise(heard)) if nods else "", say(f"t.teach.{served}"))
     if i == 2 and draw() < 0.5:
-        return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
-    if plot_.teacher == "adapts":  # willing, but not yet or not this time
-        return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
-    reaction = say(f"t.react.{plot_.teacher}")
-    if plot_.teacher == ways.OTHER:
-        reaction = join(ways.make_stage_direction(brief.teacher_reaction or ""), reaction)
-    goes_on = plot_.teacher != "gives_up" or i < plot_.length // 2
-    return join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
+        return join(say("t.press"), say(f"t.teach.{plan.offers}"))
+    if plan.teacher == "adapts":  # willing, but not yet or not this time
+        return join(say("t.press"), say(f"t.teach.{plan.offers}"))
+    reaction = say(f"t.react.{plan.teacher}")
+    if plan.teacher == phrase_kinds.OTHER:
+        reaction = join(phrase_kinds.make_stage_direction(brief.teacher_reaction or ""), reaction)
+    goes_on = plan.teacher != "gives_up" or i < plan.length // 2
+    return join(reaction, say(f"t.teach.{plan.offers}") if goes_on and draw() < 0.7 else "")
 
 
-def _write_student_turn(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random) -> str:
+def _write_student_turn(
+    plan: DialoguePlan, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random
+) -> str:
     """Return the student's entry `i`."""
     say, draw = voice.say, rng.random
-    if i == plot_.length - 1:
-        return voice.close("s", plot_.student, plot_.mood)
-    if i == plot_.length - 2:
-        return say(f"s.before.{plot_.mood}")
-    if i == 1 and plot_.course == "harmony":
+    if i == plan.length - 1:
+        return voice.close("s", plan.student, plan.mood)
+    if i == plan.length - 2:
+        return say(f"s.before.{plan.mood}")
+    if i == 1 and plan.course == "harmony":
         return join(say("s.first.welcome"), say("s.first.more") if draw() < 0.3 else "")
-    if i == plot_.turning and plot_.course == "student_adapts":
+    if i == plan.turning and plan.course == "student_adapts":
         return join(say("s.react.adapts"), say("s.insight") if draw() < 0.4 else "")
-    if i > plot_.turning:
-        return _speak_served(plot_, i, voice, rng)
+    if i > plan.turning:
+        return _speak_served(plan, i, voice, rng)
     if i == 1:
-        return join(say("s.first.doubt"), say(f"s.ask.{plot_.wants}") if draw() < 0.75 else "")
-    if plot_.student == "adapts":  # willing, but not yet or not this time
-        return say("s.confused") if draw() < 0.6 else join(say("s.prefer"), say(f"s.ask.{plot_.wants}"))
-    reaction = say(f"s.react.{plot_.student}")
-    if plot_.student == ways.OTHER:
-        reaction = join(ways.make_stage_direction(brief.student_reaction or ""), reaction)
+        return join(say("s.first.doubt"), say(f"s.ask.{plan.wants}") if draw() < 0.75 else "")
+    if plan.student == "adapts":  # willing, but not yet or not this time
+        return say("s.confused") if draw() < 0.6 else join(say("s.prefer"), say(f"s.ask.{plan.wants}"))
+    reaction = say(f"s.react.{plan.student}")
+    if plan.student == phrase_kinds.OTHER:
+        reaction = join(phrase_kinds.make_stage_direction(brief.student_reaction or ""), reaction)
     if draw() < 0.4:
-        return join(reaction, say(f"s.ask.{plot_.wants}") if draw() < 0.6 else say("s.prefer"))
+        return join(reaction, say(f"s.ask.{plan.wants}") if draw() < 0.6 else say("s.prefer"))
     return reaction
 
 
-def _speak_served(plot_: Plot, i: int, voice: PhraseSpeaker, rng: Random) -> str:
+def _speak_served(plan: DialoguePlan, i: int, voice: PhraseSpeaker, rng: Random) -> str:
     """Return the student's words once the lesson goes well."""
     say, u = voice.say, rng.random()
-    method = plot_.wants if plot_.course != "student_adapts" else plot_.offers
-    if i == plot_.turning + 1 and plot_.course == "teacher_adapts":
+    method = plan.wants if plan.course != "student_adapts" else plan.offers
+    if i == plan.turning + 1 and plan.course == "teacher_adapts":
         return join(say("s.warming"), say(f"s.enjoy.{method}") if u < 0.6 else "")
-    if u < 0.2 + (0.5 - plot_.probability) * 0.4:
+    if u < 0.2 + (0.5 - plan.probability) * 0.4:
         return say("s.confused")
     if u < 0.55:
         return say("s.insight")

@@ -17,11 +17,11 @@ from random import Random
 import msgspec
 
 from edgen.core.values import END_MARKER, Message, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.phrases.book import (
     BOOK,
     FreshVoice,
-    Way,
+    Phrasing,
     find_praise,
     fit_inside_sentence,
     is_grudging,
@@ -52,25 +52,31 @@ SECRETS: dict[Role, tuple[str, ...]] = {
 
 
 @lru_cache(maxsize=256)
-def clear(rule: str) -> tuple[Way, ...]:
-    """Return the ways of a rule such as `s.ask.visual` whose words name only its own family."""
+def list_unambiguous(rule: str) -> tuple[Phrasing, ...]:
+    """Return the phrasings of a rule such as `s.ask.visual` whose words name only its own family."""
     family = rule.rsplit(".", 1)[1]
-    found = tuple([way for way in BOOK[rule] if ways.find_methods(" ".join(way[::2]))[:1] == (family,)])
+    found = tuple(
+        [
+            phrasing
+            for phrasing in BOOK[rule]
+            if phrase_kinds.find_methods(" ".join(phrasing[::2]))[:1] == (family,)
+        ]
+    )
     return found if len(found) >= 2 else ()
 
 
 @lru_cache(maxsize=256)
-def list_harmless(rule: str) -> tuple[Way, ...]:
-    """Return the ways of a rule that name its own family or none."""
+def list_harmless(rule: str) -> tuple[Phrasing, ...]:
+    """Return the phrasings of a rule that name its own family or none."""
     family = rule.rsplit(".", 1)[1]
-    told = [(way, ways.find_methods(" ".join(way[::2]))) for way in BOOK[rule]]
-    return tuple([way for way, names in told if not names or family in names]) or BOOK[rule]
+    told = [(phrasing, phrase_kinds.find_methods(" ".join(phrasing[::2]))) for phrasing in BOOK[rule]]
+    return tuple([phrasing for phrasing, names in told if not names or family in names]) or BOOK[rule]
 
 
 class _Speaker:
     """Common parts of both sides: state, voice, draws."""
 
-    def __init__(self, place: AgentPrompt, rng: Random, aspects: tuple[Way, ...]) -> None:
+    def __init__(self, place: AgentPrompt, rng: Random, aspects: tuple[Phrasing, ...]) -> None:
         self.place = place
         self.side = place.side
         self.draw = rng.random
@@ -79,9 +85,9 @@ class _Speaker:
         self.other = place.other
         self.mood = compute_mood(place)
         self.topic = fit_inside_sentence(place.side.topic)
-        names = ways.find_methods(place.side.preference) if place.side.preference else ()
-        self.likes = names or (ways.OTHER,)
-        self.way = self.likes[int(self.draw() * len(self.likes))]
+        names = phrase_kinds.find_methods(place.side.preference) if place.side.preference else ()
+        self.likes = names or (phrase_kinds.OTHER,)
+        self.method = self.likes[int(self.draw() * len(self.likes))]
         self.slots = {"topic": self.topic, "want": "", "have": ""}
         self.voice = FreshVoice(rng, self.slots, "\n".join(self.own), aspects)
         self.say = self.voice.say
@@ -121,7 +127,7 @@ TELLS_JUDGE = (
 )
 
 
-def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way, ...] = ()) -> str:
+def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Phrasing, ...] = ()) -> str:
     """Return a side's next turn. Every choice is drawn from `rng`. `fault`: a content fault, or None.
     `aspects`: the aspects of the topic."""
     speaker = _Speaker(place, rng, aspects)
@@ -206,9 +212,9 @@ def _speak_anew(speaker: _Speaker, compose: Callable[[_Speaker, bool], str], las
 def _write_teacher_turn(speaker: _Speaker, last: bool) -> str:
     """Return the teacher's next turn."""
     say, chance = speaker.say, speaker.draw_chance
-    kind = ways.find_teacher_reaction(speaker.side.reaction or "")
+    kind = phrase_kinds.find_teacher_reaction(speaker.side.reaction or "")
     served = _find_served(speaker)
-    speaker.name("have", speaker.way)
+    speaker.name("have", speaker.method)
     if last:
         return speaker.choose_last_words("t", kind)
     if not speaker.own:
@@ -225,21 +231,23 @@ def _write_teacher_turn(speaker: _Speaker, last: bool) -> str:
         speaker.name("want", wishes[0])
         return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return join(say(find_praise(heard)) if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
+        return join(
+            say(find_praise(heard)) if pleased and chance(0.85) else "", _teach(speaker, speaker.method)
+        )
     if kind == "adapts":  # willing, but without a hint, or not this time
-        return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
+        return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.method))
     if chance(0.3 + 0.3 * speaker.mood):
-        return join(say("t.press"), _teach(speaker, speaker.way))
+        return join(say("t.press"), _teach(speaker, speaker.method))
     reaction = _write_reaction(speaker, "t", kind)
     if kind == "gives_up" and speaker.number >= speaker.side.turns[0] // 2:
         return join(reaction, say("t.more") if chance(0.7) else "")
-    return join(reaction, _teach(speaker, speaker.way) if chance(0.73) else say("t.more"))
+    return join(reaction, _teach(speaker, speaker.method) if chance(0.73) else say("t.more"))
 
 
 def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
     """Return the probability that the teacher changes the method now; a friendly request raises it."""
     if kind == "adapts":
-        hedged = ways.is_hedged(speaker.side.reaction or "")
+        hedged = phrase_kinds.is_hedged(speaker.side.reaction or "")
         return 0.3 + 0.3 * (felt > -0.2) if hedged else 0.9
     return 0.02 if felt < 0 else 0.08
 
@@ -250,15 +258,17 @@ def _find_served(speaker: _Speaker) -> str:
     for text in reversed(speaker.own):
         names = speaker.hears(text)
         if any(name in speaker.likes for name in names):
-            return speaker.way
+            return speaker.method
         if names and any(names[0] in speaker.hears(said) for said in speaker.other):
             return names[0]
-    return speaker.way
+    return speaker.method
 
 
 def _announce(speaker: _Speaker) -> str:
-    ways = clear(f"t.method.{speaker.way}")
-    return speaker.voice.say_one(ways) if ways and speaker.draw_chance(0.7) else speaker.say("t.stay")
+    phrasings = list_unambiguous(f"t.method.{speaker.method}")
+    return (
+        speaker.voice.say_one(phrasings) if phrasings and speaker.draw_chance(0.7) else speaker.say("t.stay")
+    )
 
 
 def _teach(speaker: _Speaker, family: str) -> str:
@@ -269,15 +279,15 @@ def _teach(speaker: _Speaker, family: str) -> str:
     elif speaker.draw_chance(0.45):
         speaker.name("want", family)
         return speaker.say("t.offer")
-    if family == ways.OTHER:
+    if family == phrase_kinds.OTHER:
         return speaker.say("t.teach.plain")
     return speaker.voice.say_one(list_harmless(f"t.teach.{family}"))
 
 
 def _write_reaction(speaker: _Speaker, side: str, kind: str) -> str:
     reaction = speaker.say(f"{side}.react.{kind}")
-    if kind == ways.OTHER and speaker.side.reaction and speaker.draw_chance(0.4):
-        return ways.make_stage_direction(speaker.side.reaction) or reaction
+    if kind == phrase_kinds.OTHER and speaker.side.reaction and speaker.draw_chance(0.4):
+        return phrase_kinds.make_stage_direction(speaker.side.reaction) or reaction
     return reaction
 
 
@@ -287,8 +297,8 @@ def _write_reaction(speaker: _Speaker, side: str, kind: str) -> str:
 def _write_student_turn(speaker: _Speaker, last: bool) -> str:
     """Return the student's next turn."""
     say, chance = speaker.say, speaker.draw_chance
-    kind = ways.find_student_reaction(speaker.side.reaction or "")
-    speaker.name("want", speaker.way)
+    kind = phrase_kinds.find_student_reaction(speaker.side.reaction or "")
+    speaker.name("want", speaker.method)
     if last:
         heard = speaker.other[-1] if speaker.other else ""
         asked = heard.endswith("?") and not is_summary(heard)
@@ -301,7 +311,9 @@ def _write_student_turn(speaker: _Speaker, last: bool) -> str:
         return say("s.open")
     taught = _find_taught_families(speaker)
     # The fit of an unknown method cannot be decided.
-    fits = any(name in speaker.likes for name in taught) or (speaker.way == ways.OTHER and chance(0.4))
+    fits = any(name in speaker.likes for name in taught) or (
+        speaker.method == phrase_kinds.OTHER and chance(0.4)
+    )
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
         return say(f"s.before.{speaker.choose_mood_word()}")
     if not speaker.own:
@@ -353,11 +365,13 @@ def _speak_engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, be
         return say("s.confused")
     if u < 0.5 or not taught:
         return join(say("s.insight"), say("s.more") if u < 0.22 else "")
-    family = speaker.way if fits else taught[0]
+    family = speaker.method if fits else taught[0]
     return speaker.voice.say_one(list_harmless(f"s.enjoy.{family}"))
 
 
 def _ask_for_wish(speaker: _Speaker) -> str:
     """Ask for the side's own way of learning or teaching, without its name in the brief."""
-    ways = clear(f"s.ask.{speaker.way}")
-    return speaker.voice.say_one(ways) if ways and speaker.draw_chance(0.5) else speaker.say("s.wish")
+    phrasings = list_unambiguous(f"s.ask.{speaker.method}")
+    return (
+        speaker.voice.say_one(phrasings) if phrasings and speaker.draw_chance(0.5) else speaker.say("s.wish")
+    )

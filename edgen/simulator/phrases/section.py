@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edgen.plugin.errors import Problem, SpaceError, UsageError
 from edgen.plugin.files import convert, suggest_name
 from edgen.space.model import SpaceSection, find_persona, find_phrases
-from edgen.space.phrases import HEARD, KNOWLEDGE, PHRASES, SLOT, PhraseAnswer, Phrases, RolePhrases, Ways
+from edgen.space.phrases import HEARD, KNOWLEDGE, PHRASES, SLOT, PhraseAnswer, Phrases, Phrasings, RolePhrases
 
 if TYPE_CHECKING:
     from edgen.plugin import Space
@@ -22,7 +22,9 @@ def with_lists(value: Any) -> Any:
     found = {key: one for key, one in value.items() if one is not None}
     if isinstance(said := found.get("said"), dict):
         found["said"] = {
-            name: {text: _read_ways(ways) for text, ways in of.items()} if isinstance(of, dict) else of
+            name: {text: _read_phrasings(phrasings) for text, phrasings in of.items()}
+            if isinstance(of, dict)
+            else of
             for name, of in said.items()
         }
     if isinstance(roles := found.get("roles"), dict):
@@ -30,34 +32,34 @@ def with_lists(value: Any) -> Any:
     return found
 
 
-def _read_ways(value: Any) -> Any:
+def _read_phrasings(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
 def _read_role(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    found = {key: _read_ways(one) for key, one in value.items() if one is not None}
+    found = {key: _read_phrasings(one) for key, one in value.items() if one is not None}
     if isinstance(steps := found.get("says"), list):
-        found["says"] = [_read_ways(step) for step in steps]
+        found["says"] = [_read_phrasings(step) for step in steps]
     if isinstance(answers := found.get("answers"), list):
         found["answers"] = [
-            {key: _list_ways(key, said) for key, said in one.items()} if isinstance(one, dict) else one
+            {key: _list_phrasings(key, said) for key, said in one.items()} if isinstance(one, dict) else one
             for one in answers
         ]
     return found
 
 
-def _list_ways(key: str, value: Any) -> Any:
+def _list_phrasings(key: str, value: Any) -> Any:
     if key == "when" and isinstance(value, dict):
-        return {name: _read_ways(values) for name, values in value.items()}
-    return _read_ways(value)
+        return {name: _read_phrasings(values) for name, values in value.items()}
+    return _read_phrasings(value)
 
 
 def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
     for name, said in found.said.items():
         yield from _find_unknown_values(f"$.phrases.said.{name}", said, space[name].values)
-        yield from _find_empty_ways(f"$.phrases.said.{name}", said.values())
+        yield from _find_empty_phrasings(f"$.phrases.said.{name}", said.values())
         yield from _find_unfilled(f"$.phrases.said.{name}", said.values(), space)
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
@@ -65,10 +67,10 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         if name not in roles:
             yield Problem(path, f"there is no role {name}{suggest_name(name, roles)}")
         steps = [one.opens, *one.says, one.closes]
-        yield from _find_empty_ways(f"{path}.says", one.says)
+        yield from _find_empty_phrasings(f"{path}.says", one.says)
         for answer in one.answers:
             steps += [answer.to, answer.says]
-            yield from _find_empty_ways(f"{path}.answers", [answer.to, answer.says])
+            yield from _find_empty_phrasings(f"{path}.answers", [answer.to, answer.says])
             yield from _find_impossible(f"{path}.answers", answer.when, space)
         yield from _find_unfilled(path, steps, space)
 
@@ -93,7 +95,7 @@ def _find_unknown_values(path: str, named: Iterable[str], values: Iterable[str])
     )
 
 
-def _find_impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
+def _find_impossible(path: str, when: Mapping[str, Phrasings], space: Space) -> Iterator[Problem]:
     """Yield the conditions that no scenario fulfils."""
     for name, values in when.items():
         if name not in space.names:
@@ -104,18 +106,18 @@ def _find_impossible(path: str, when: Mapping[str, Ways], space: Space) -> Itera
         yield from _find_unknown_values(f"{path}.when.{name}", values, space[name].values)
 
 
-def _find_unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
+def _find_unfilled(path: str, lists: Iterable[Phrasings], space: Space) -> Iterator[Problem]:
     return (
-        Problem(path, f"nothing fills {{{slot}}} in {way!r}")
-        for ways in lists
-        for way in ways
-        for slot in SLOT.findall(way)
+        Problem(path, f"nothing fills {{{slot}}} in {phrasing!r}")
+        for phrasings in lists
+        for phrasing in phrasings
+        for slot in SLOT.findall(phrasing)
         if not _fills(slot.partition(":")[0], space)
     )
 
 
-def _find_empty_ways(path: str, lists: Iterable[Ways]) -> Iterator[Problem]:
-    if not all(ways and all(way.strip() for way in ways) for ways in lists):
+def _find_empty_phrasings(path: str, lists: Iterable[Phrasings]) -> Iterator[Problem]:
+    if not all(phrasings and all(phrasing.strip() for phrasing in phrasings) for phrasings in lists):
         yield Problem(path, "a list of ways, or a way in it, is empty; write at least one")
 
 
@@ -198,7 +200,10 @@ class PhrasesSection(SpaceSection):
             "persona": sorted(find_persona(space)),
             "unused_facts": find_unused_facts(found, space),
             "roles": {
-                role: {"steps": len(said.says), "shown": [ways[0] for ways in said.says[:examples] if ways]}
+                role: {
+                    "steps": len(said.says),
+                    "shown": [phrasings[0] for phrasings in said.says[:examples] if phrasings],
+                }
                 for role, said in found.roles.items()
             },
         }

@@ -16,9 +16,9 @@ _DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 
 
 @lru_cache(maxsize=4_096)
-def split_way(way: str) -> tuple[tuple[str, ...], str | None]:
-    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
-    parts = tuple(SLOT.split(way))
+def split_phrasing(phrasing: str) -> tuple[tuple[str, ...], str | None]:
+    """Return a phrasing split at its slots, and its longest literal part if that is as long as a sentence."""
+    parts = tuple(SLOT.split(phrasing))
     longest = max(parts[::2], key=len).strip()
     return parts, longest if len(longest) >= LONG_ENOUGH else None
 

@@ -20,7 +20,7 @@ from edgen.simulator.phrases.slots import (
     fix_ends,
     names_item,
     read_slot,
-    split_way,
+    split_phrasing,
     split_words,
 )
 from edgen.space.model import Scene
@@ -28,9 +28,9 @@ from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 
 _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()
-_NO_WAYS: Mapping[str, tuple[str, ...]] = {}
+_NO_PHRASINGS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
-_DEEPEST = 3  # nested ways
+_DEEPEST = 3  # nested phrasings
 _REMEMBERED = 3  # others' turns that are searched for the item named last
 
 
@@ -49,14 +49,14 @@ class Talk:
         self._heard: list[str] = []
         self._said = ""
         self._knows_all = False
-        self._places: dict[str, int] = {}  # by dimension: the present way's place in its lists
+        self._places: dict[str, int] = {}  # by dimension: the present phrasing's place in its lists
         self._again = 0  # filled-in sentences that the role has said before
 
     def choose_turn(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if last:
-            said = self._choose_way(self.phrases.closes) or self.say_generic("v.close")
+            said = self._choose_phrasing(self.phrases.closes) or self.say_generic("v.close")
             return f"{answer} {said}" if (answer := self._answer(last=True)) else said
         return self._answer() or self._choose_step(opened=opened) or self._list_values()
 
@@ -78,13 +78,13 @@ class Talk:
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._answer() or self._find_value_asked_for()
 
-    def choose_way(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
-        """Return one of the ways that the role can say, preferably one that it has not said."""
+    def choose_phrasing(self, phrasings: Sequence[str], own: list[str], heard: list[str]) -> str | None:
+        """Return one of the phrasings that the role can say, preferably one that it has not said."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        return self._choose_way(ways)
+        return self._choose_phrasing(phrasings)
 
     def say_generic(self, rule: str, **slots: str) -> str:
-        """Return a way to say a rule of the phrase book, preferably one that nobody has said."""
+        """Return a phrasing of a rule of the phrase book, preferably one that nobody has said."""
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
@@ -114,8 +114,12 @@ class Talk:
                     before, slot, _ = split_words(words)
                     if before not in heard if slot is None else not self._holds(heard, words):
                         continue
-                    ways = [way for way in one.says if not way.endswith("?")] if last else one.says
-                    if (said := self._choose_fresh_way(ways, anew=True)) and not (
+                    phrasings = (
+                        [phrasing for phrasing in one.says if not phrasing.endswith("?")]
+                        if last
+                        else one.says
+                    )
+                    if (said := self._choose_fresh_phrasing(phrasings, anew=True)) and not (
                         last and said.endswith("?")
                     ):
                         return said
@@ -148,30 +152,32 @@ class Talk:
         phrases, number = self.phrases, len(self._own)
         if opened and phrases.opens:
             if number == 0:
-                return self._choose_way(phrases.opens)
+                return self._choose_phrasing(phrases.opens)
             number -= 1
-        if number < len(phrases.says) and (said := self._choose_fresh_way(phrases.says[number])):
+        if number < len(phrases.says) and (said := self._choose_fresh_phrasing(phrases.says[number])):
             return said
-        return next(filter(None, map(self._choose_fresh_way, phrases.says)), None)  # the first unsaid step
+        return next(
+            filter(None, map(self._choose_fresh_phrasing, phrases.says)), None
+        )  # the first unsaid step
 
-    def _choose_fresh_way(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
-        """Return one of the ways without repeating a turn; None if there is none. `anew`: without repeating a
-        sentence either."""
-        new, again, _ = self._choose(ways)
+    def _choose_fresh_phrasing(self, phrasings: Sequence[str], *, anew: bool = False) -> str | None:
+        """Return one of the phrasings without repeating a turn; None if there is none. `anew`: without
+        repeating a sentence either."""
+        new, again, _ = self._choose(phrasings)
         return new if anew else new or again
 
-    def _choose_way(self, ways: Sequence[str]) -> str | None:
-        return next(filter(None, self._choose(ways)), None)
+    def _choose_phrasing(self, phrasings: Sequence[str]) -> str | None:
+        return next(filter(None, self._choose(phrasings)), None)
 
-    def _choose(self, ways: Sequence[str]) -> tuple[str | None, str | None, str | None]:
-        """Return a way that repeats nothing; or else, in second place, one that repeats a sentence, and in
-        third place, one that repeats a turn."""
-        if not ways:
+    def _choose(self, phrasings: Sequence[str]) -> tuple[str | None, str | None, str | None]:
+        """Return a phrasing that repeats nothing; or else, in second place, one that repeats a sentence, and
+        in third place, one that repeats a turn."""
+        if not phrasings:
             return None, None, None
-        start, found, again = int(self._draw() * len(ways)), None, None
-        for i in range(len(ways)):
+        start, found, again = int(self._draw() * len(phrasings)), None, None
+        for i in range(len(phrasings)):
             before = self._again
-            text = self._fill(ways[(start + i) % len(ways)])
+            text = self._fill(phrasings[(start + i) % len(phrasings)])
             if text and not (text in self._said or (self._depth == 0 and loops(text, self._own))):
                 if self._again == before:
                     return text, None, None
@@ -179,15 +185,15 @@ class Talk:
             found = found or text
         return None, again, found
 
-    def _fill(self, way: str) -> str | None:
-        """Return a way with its slots filled; None if a slot cannot be filled."""
-        parts, sentence = split_way(way)
+    def _fill(self, phrasing: str) -> str | None:
+        """Return a phrasing with its slots filled; None if a slot cannot be filled."""
+        parts, sentence = split_phrasing(phrasing)
         if not self._depth:
             self._places = {}
         if sentence and sentence in self._said:
             self._again += 1
         if len(parts) == 1:
-            return way
+            return phrasing
         out = [parts[0]]
         for i in range(1, len(parts), 2):
             if (value := self._fill_slot(parts[i])) is None:
@@ -226,8 +232,8 @@ class Talk:
         return str(value) if isinstance(value, int | float) else None
 
     def _fill_item(self, name: str, texts: list[str]) -> str | None:
-        """Return an item of a list. Lists of one entry belong together, so all items in a way have the same
-        place."""
+        """Return an item of a list. Lists of one entry belong together, so all items in a phrasing have the
+        same place."""
         place = self._places.get(name)
         if place is None:
             place, latest = self._find_place(name)
@@ -239,7 +245,8 @@ class Talk:
         return texts[place] if place is not None and place < len(texts) else None
 
     def _note_unsaid(self, name: str, field: str) -> bool:
-        """Make the present way use the place of an item that nobody has said. Return whether there is one."""
+        """Make the present phrasing use the place of an item that nobody has said. Return whether there is
+        one."""
         items, whole = self._find_fact(name, field), "\n".join([*self._own, *self._heard])
         listed = items if isinstance(items, (list, tuple)) else ()
         unsaid = [i for i, one in enumerate(listed) if one.rstrip(".?!") not in whole]
@@ -248,7 +255,7 @@ class Talk:
         return bool(unsaid)
 
     def _note_place(self, said: str | None) -> str | None:
-        """Return a heard example, and make the present way use its place."""
+        """Return a heard example, and make the present phrasing use its place."""
         if said:
             for name in self._scenario.fields:
                 if (place := self._find_place_in_text(name, said)) is not None:
@@ -266,14 +273,14 @@ class Talk:
 
     def _choose_value(self, name: str) -> str | None:
         value, book = self._scenario.values[name], self.scene.book
-        ways = book.phrases.said.get(name, _NO_WAYS).get(value)
-        if ways is None:
+        phrasings = book.phrases.said.get(name, _NO_PHRASINGS).get(value)
+        if phrasings is None:
             return None if name in book.persona else value
-        if self._depth >= _DEEPEST:  # ways may name each other
+        if self._depth >= _DEEPEST:  # phrasings may name each other
             return None
         self._depth += 1
         try:
-            return self._choose_way(ways)
+            return self._choose_phrasing(phrasings)
         finally:
             self._depth -= 1
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edgen.core.values import Message, Role
-from edgen.reading import phrase_kinds as ways
+from edgen.reading import phrase_kinds
 from edgen.simulator.prompts import conversation_prompt, prompt_length
-from edgen.simulator.prompts.conversation_prompt import find_in_frames, leads
+from edgen.simulator.prompts.conversation_prompt import find_in_frames, is_teaching_role
 from edgen.simulator.tone import measure_tone
 
 
@@ -146,7 +146,7 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
     side = read_brief(first[:_MOST_BRIEF])
     if side is None:
         return None
-    return AgentPrompt(side, _read_turns((Message("user", _cut_behind(first)), *messages[count + 1 :])))
+    return AgentPrompt(side, _read_turns((Message("user", _cut_after(first)), *messages[count + 1 :])))
 
 
 def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
@@ -154,11 +154,11 @@ def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ..
     brief is left out: the system message, or else the beginning of the first message."""
     rest = [message for message in messages if message.role != "system"]
     if len(rest) == len(messages) and rest:
-        rest[0] = Message("user", _cut_behind(rest[0].content))
+        rest[0] = Message("user", _cut_after(rest[0].content))
     return _read_turns(rest)
 
 
-def _cut_behind(text: str) -> str:
+def _cut_after(text: str) -> str:
     """Return the paragraphs after the last instruction of a message that begins with the brief."""
     paragraphs = text.split("\n\n")
     last = 0
@@ -231,12 +231,12 @@ def _find_role(text: str) -> Role | None:
     asked = rf"\bwhat (?:the |an? )?{name} (?:says|would say|answers|replies)\b"
     if re.search(asked, text, re.IGNORECASE) is None:
         return None
-    return "Teacher" if leads(anybody["name"]) else "Student"
+    return "Teacher" if is_teaching_role(anybody["name"]) else "Student"
 
 
 @lru_cache(maxsize=8_192)
 def _find_all_methods(text: str) -> tuple[str, ...]:
-    return ways.find_methods.__wrapped__(text)
+    return phrase_kinds.find_methods.__wrapped__(text)
 
 
 def find_methods(text: str, topic: str) -> tuple[str, ...]:

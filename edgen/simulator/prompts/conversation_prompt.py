@@ -364,7 +364,7 @@ def find_shown_roles(prompt: str) -> tuple[str, ...]:
     return names if len(names) > 1 else ()
 
 
-def leads(name: str) -> bool:
+def is_teaching_role(name: str) -> bool:
     """Return whether a role teaches, judged by its name."""
     return _LEADS.search(name) is not None
 
@@ -372,7 +372,7 @@ def leads(name: str) -> bool:
 def assign_roles(spoken: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Assign a teacher's and a student's turns to these roles. Leading roles share the teacher's turns in
     rotation, all others the student's."""
-    teachers = [name for name in names if leads(name)]
+    teachers = [name for name in names if is_teaching_role(name)]
     if len(teachers) in (0, len(names)):
         teachers = [names[0]]
     speakers = {"Teacher": cycle(teachers), "Student": cycle(name for name in names if name not in teachers)}

@@ -167,7 +167,7 @@ def explain_unknown_speakers(text: str, expected: Sequence[tuple[str, ...]]) -> 
     return f"The prompt does not name {' or '.join(missing)}."
 
 
-def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def find_unknown_speakers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the speakers in a prompt that are not among the expected roles. Empty if the prompt shows how
     each role speaks, or if its names may not be speakers.
 

@@ -1,8 +1,8 @@
 """The simulator's own answers, converted to the form that a request specifies.
 
-The simulator answers in prose, as the prompts of edgen's templates request. `pour` converts such an answer to
-an object of the specified form: the turns of a conversation, a number, a choice, a list. An answer that
-cannot be converted stays as it is, and `structured` then invents one that fits.
+The simulator answers in prose, as the prompts of edgen's templates request. `fill_form` converts such an
+answer to an object of the specified form: the turns of a conversation, a number, a choice, a list. An answer
+that cannot be converted stays as it is, and `structured` then invents one that fits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _END = re.compile(r"(?<=[.!?])\s+")  # end of a sentence
 _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 
-def pour(text: str, schema: bytes) -> str:
+def fill_form(text: str, schema: bytes) -> str:
     """Return an answer's content as JSON of the form, or the unchanged answer if that is impossible."""
     described = _find_part(msgspec.json.decode(schema)).get("properties", {})
     properties = {name: _find_part(one) for name, one in described.items()}

@@ -41,7 +41,7 @@ class SimulatedModel:
         """Return 16 bytes that identify the request."""
         return make_request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
 
-    def strike(self, key: bytes) -> fault.Fault | None:
+    def choose_fault(self, key: bytes) -> fault.Fault | None:
         """Count an attempt of the request. Return its transport fault, if any."""
         with self._lock:
             tally = self._find_tally(key)

@@ -89,7 +89,7 @@ class AnthropicBatchServer(BatchServer):
         if operation == "download" and item.output is None:
             raise BadCall(f"{item.id} has no results yet.", status=404)
 
-    def describe_end(self, deleted: bool, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
+    def describe_end(self, item: File | SimulatedBatch, place: Place, *, deleted: bool) -> dict[str, Any]:
         done = {"id": item.id, "type": "message_batch_deleted"}
         return done if deleted else self.describe(item, place)
 

@@ -49,18 +49,18 @@ class BatchFaults:
 
     async def lose(self, request: web.BaseRequest, token: str) -> None:
         """Withhold the answer to this creation if the fault strikes, once per token."""
-        struck = fault.choose_batch_fault(self._faults, "batch_create_lost", token.encode("utf-8", "replace"))
-        if struck is None or token in self._lost:
+        chosen = fault.choose_batch_fault(self._faults, "batch_create_lost", token.encode("utf-8", "replace"))
+        if chosen is None or token in self._lost:
             return
         self._lost.add(token)
-        await asyncio.sleep(struck.seconds or 0)
+        await asyncio.sleep(chosen.seconds or 0)
         if request.transport is not None:
             request.transport.abort()
 
     def compute_delay(self, file: File) -> float:
         """Return the seconds by which a transfer is delayed."""
-        struck = fault.choose_batch_fault(self._faults, "batch_slow", file.id.encode())
-        return 0.0 if struck is None else struck.seconds or 0.0
+        chosen = fault.choose_batch_fault(self._faults, "batch_slow", file.id.encode())
+        return 0.0 if chosen is None else chosen.seconds or 0.0
 
 
 class BatchServer(BatchFormat):
@@ -91,9 +91,10 @@ class BatchServer(BatchFormat):
 
     def describe_end(
         self,
-        deleted: bool,  # noqa: ARG002
         item: File | SimulatedBatch,  # noqa: ARG002
         place: Place,  # noqa: ARG002
+        *,
+        deleted: bool,  # noqa: ARG002
     ) -> dict[str, Any]:
         """Return the answer to a deletion if `deleted`, else to a cancellation."""
         return {}
@@ -159,7 +160,7 @@ class BatchServer(BatchFormat):
                 await self.store.drop(item)
             case "cancel", SimulatedBatch():
                 self.store.cancel(item)
-        return reply(self.describe_end(operation == "delete", item, place))
+        return reply(self.describe_end(item, place, deleted=operation == "delete"))
 
     def _list_items(self, kind: str) -> list[Any]:
         if kind == "files":

@@ -130,7 +130,7 @@ class SimulatedBatch:
     output: File | None = None  # file of the answers; None before the end
     errors: File | None = None  # file of the failed requests; None without one
     cancelled: float = math.inf  # moment of its cancellation, by the loop's clock
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)  # set when it is cancelled
+    changed: asyncio.Event = field(default_factory=asyncio.Event)  # set when it is cancelled
 
     @property
     def done(self) -> int:
@@ -240,7 +240,7 @@ class Store:
             return
         batch.cancelled = asyncio.get_running_loop().time()
         batch.set_state("cancelling")
-        batch.stirred.set()
+        batch.changed.set()
 
     async def drop(self, batch: SimulatedBatch) -> None:
         """Remove a batch completely."""
@@ -295,7 +295,7 @@ class Store:
                 return
             else:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(batch.stirred.wait(), batch.wait(now))
+                    await asyncio.wait_for(batch.changed.wait(), batch.wait(now))
 
     async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work in the thread, so that the server keeps answering."""
@@ -322,9 +322,9 @@ class Store:
         if isinstance(call, Refusal):
             return False, batch.format.render_refusal(name, call)
         key = self._answering.make_key(call)
-        struck = self._answering.strike(key)
-        if struck is not None and struck.name not in _ONLINE:
-            return False, batch.format.render_refusal(name, batch.dialect.make_fault(struck, call))
+        chosen = self._answering.choose_fault(key)
+        if chosen is not None and chosen.name not in _ONLINE:
+            return False, batch.format.render_refusal(name, batch.dialect.make_fault(chosen, call))
         replies = self._answering.make_replies(call, key)
         return True, batch.format.render_answer(name, batch.dialect.answer(call, replies, key.hex()[:24]))
 

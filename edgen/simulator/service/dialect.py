@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from edgen.core.pictures import WORDS, look_at
+from edgen.core.pictures import WORDS, parse_picture
 from edgen.core.values import Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
@@ -129,12 +129,12 @@ class Dialect(ABC):
     def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return a page of models."""
 
-    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
+    def make_fault(self, chosen: Fault, call: WireCall) -> Refusal:
         """Return the error for a transport fault with an HTTP status."""
-        trouble = self.faults[struck.name]
+        trouble = self.faults[chosen.name]
         kind = trouble.kind or self._find_kind(trouble.status)
         said = trouble._replace(kind=kind, message=trouble.message.format(model=call.model))
-        return self.render_error(said, struck.seconds)
+        return self.render_error(said, chosen.seconds)
 
     def make_error(self, status: int, message: str, field: str | None = None) -> Refusal:
         """Return an error caused by the caller; `field` as in BadCall."""
@@ -244,7 +244,7 @@ def describe_picture(media_type: str, data: str = "") -> str:
     """Return placeholder words for a picture in base64, which the simulator does not read. Raises BadCall if
     it is not a picture of that type."""
     try:
-        found = look_at(base64.b64decode(data, validate=True))
+        found = parse_picture(base64.b64decode(data, validate=True))
     except ValueError as problem:
         raise BadCall(f"Only texts and pictures can be read, and a picture is invalid: {problem}.") from None
     if found.media_type != media_type:

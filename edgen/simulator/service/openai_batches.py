@@ -143,7 +143,7 @@ class OpenAIBatchServer(BatchServer):
     def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:  # noqa: ARG002
         return _describe_file(item) if isinstance(item, File) else _describe_batch(item)
 
-    def describe_end(self, deleted: bool, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
+    def describe_end(self, item: File | SimulatedBatch, place: Place, *, deleted: bool) -> dict[str, Any]:
         done = {"id": item.id, "object": "file", "deleted": True}
         return done if deleted else self.describe(item, place)
 

@@ -205,19 +205,19 @@ class _Handler:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
         key = self._answering.make_key(call)
-        struck = self._answering.strike(key)
-        if struck is not None and struck.name == "slow":
-            due += struck.seconds or 0.0
-            struck = None
+        chosen = self._answering.choose_fault(key)
+        if chosen is not None and chosen.name == "slow":
+            due += chosen.seconds or 0.0
+            chosen = None
         # Make the answer before the wait, so that its time counts towards the latency, and requests that
         # arrive together are not answered together.
-        replies = self._answering.make_replies(call, key) if struck is None else []
-        if struck is not None and struck.name == "hang":
+        replies = self._answering.make_replies(call, key) if chosen is None else []
+        if chosen is not None and chosen.name == "hang":
             await asyncio.Event().wait()  # until the client gives up, which cancels this task
         if (delay := due - loop.time()) > 0:
             await asyncio.sleep(delay)
-        if struck is not None:
-            return _answer_fault(request, struck, call, dialect)
+        if chosen is not None:
+            return _answer_fault(request, chosen, call, dialect)
         name = key.hex()[:24]
         if not call.stream:
             return web.Response(body=dialect.answer(call, replies, name), headers=JSON)
@@ -268,11 +268,11 @@ def _find_route(path: str, vendor: Dialect) -> _Route | None:
 
 
 def _answer_fault(
-    request: web.BaseRequest, struck: fault.Fault, call: WireCall, dialect: Dialect
+    request: web.BaseRequest, chosen: fault.Fault, call: WireCall, dialect: Dialect
 ) -> web.Response:
     """Return a transport fault as the client sees it: an error, or a broken connection."""
-    if struck.name != "reset":
-        return _answer_refusal(dialect.make_fault(struck, call))
+    if chosen.name != "reset":
+        return _answer_refusal(dialect.make_fault(chosen, call))
     if request.transport is not None:
         request.transport.abort()
     return web.Response()  # not sent

@@ -97,47 +97,49 @@ class ConversationIndex:
     @functools.cached_property
     def size(self) -> int:
         """The number of entries."""
-        with self._open() as book:
-            return int(book.execute("SELECT entries FROM finished").fetchone()[0])
+        with self._open() as connection:
+            return int(connection.execute("SELECT entries FROM finished").fetchone()[0])
 
     @functools.cached_property
     def numbers(self) -> dict[str, NumberFacts]:
         """The numbers that entries have, by name."""
-        with self._open() as book:
-            rows = book.execute("SELECT name, known, low, high FROM numbers ORDER BY place")
+        with self._open() as connection:
+            rows = connection.execute("SELECT name, known, low, high FROM numbers ORDER BY place")
             return {name: NumberFacts(*facts) for name, *facts in rows}
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        with explain_errors(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
-            yield book
+        with explain_errors(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            yield connection
 
     def find(self, query: Query, page: int, size: int) -> IndexPage:
         """Return one page of the entries that match, pages counted from 0."""
-        with self._open() as book:
-            searched, cut = self._search(book, query.words)
-            chosen = {name: self._find_chosen(book, name, values) for name, values in query.facets.items()}
+        with self._open() as connection:
+            searched, cut = self._search(connection, query.words)
+            chosen = {
+                name: self._find_chosen(connection, name, values) for name, values in query.facets.items()
+            }
             rest = searched
             for name, ends in query.ranges.items():
-                rest &= self._select_within(book, name, *ends)
+                rest &= self._select_within(connection, name, *ends)
             matching = functools.reduce(int.__and__, chosen.values(), rest)
-            places = self._sort_matching(book, matching, query.order, page * size, size)
+            places = self._sort_matching(connection, matching, query.order, page * size, size)
             return IndexPage(
                 total=matching.bit_count(),
-                entries=self._read_entries(book, places),
-                facets=self._count_facets(book, rest, chosen, query.facets),
+                entries=self._read_entries(connection, places),
+                facets=self._count_facets(connection, rest, chosen, query.facets),
                 cut=cut,
             )
 
-    def _search(self, book: sqlite3.Connection, words: str) -> tuple[int, bool]:
+    def _search(self, connection: sqlite3.Connection, words: str) -> tuple[int, bool]:
         wanted = [one for one in re.findall(r'"([^"]*)"|(\w+)', words) if re.search(r"\w", "".join(one))]
         if not wanted:
             return make_full_set(self.size), False
         asked = " ".join('"{}"'.format(" ".join(re.findall(r"\w+", "".join(one)))) for one in wanted)
 
         def search() -> int:
-            rows = book.execute(
+            rows = connection.execute(
                 "SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?", (asked, MOST_MATCHES + 1)
             )
             return from_places(map(itemgetter(0), rows), self.size + 1) >> 1  # rowids begin at 1
@@ -145,14 +147,14 @@ class ConversationIndex:
         found = self._make_once(("words", asked), search)
         return found, found.bit_count() > MOST_MATCHES
 
-    def _find_chosen(self, book: sqlite3.Connection, name: str, values: tuple[str, ...]) -> int:
+    def _find_chosen(self, connection: sqlite3.Connection, name: str, values: tuple[str, ...]) -> int:
         found = 0
         for value in values:
-            found |= self._make_once((name, value), functools.partial(self._set_of, book, name, value))
+            found |= self._make_once((name, value), functools.partial(self._set_of, connection, name, value))
         return found
 
-    def _set_of(self, book: sqlite3.Connection, name: str, value: str) -> int:
-        row = book.execute(
+    def _set_of(self, connection: sqlite3.Connection, name: str, value: str) -> int:
+        row = connection.execute(
             "SELECT sparse, places FROM facets WHERE name = ? AND value = ?", (name, value)
         ).fetchone()
         if row is None:
@@ -160,18 +162,18 @@ class ConversationIndex:
         return from_places(array("I", row[1]), self.size) if row[0] else int.from_bytes(row[1], "little")
 
     def _select_within(
-        self, book: sqlite3.Connection, name: str, low: float | None, high: float | None
+        self, connection: sqlite3.Connection, name: str, low: float | None, high: float | None
     ) -> int:
         """Return the entries whose number is within these bounds; entries without the number are excluded."""
-        row = book.execute("SELECT rowid, known FROM numbers WHERE name = ?", (name,)).fetchone()
+        row = connection.execute("SELECT rowid, known FROM numbers WHERE name = ?", (name,)).fetchone()
         if row is None:
             return make_full_set(self.size)
 
         def count_within() -> int:
-            with book.blobopen("numbers", "sorted", row[0], readonly=True) as values:
+            with connection.blobopen("numbers", "sorted", row[0], readonly=True) as values:
                 begin = 0 if low is None else _bisect(values, row[1], lambda value: value < low)
                 end = row[1] if high is None else _bisect(values, row[1], lambda value: value <= high)
-            return from_places(self._read_order(book, name)[begin : max(begin, end)], self.size)
+            return from_places(self._read_order(connection, name)[begin : max(begin, end)], self.size)
 
         return self._make_once(("within", name, low, high), count_within)
 
@@ -185,17 +187,17 @@ class ConversationIndex:
             self._sets.pop(next(iter(self._sets)), None)
         return found
 
-    def _read_order(self, book: sqlite3.Connection, name: str) -> array[int]:
-        row = book.execute("SELECT places FROM numbers WHERE name = ?", (name,)).fetchone()
+    def _read_order(self, connection: sqlite3.Connection, name: str) -> array[int]:
+        row = connection.execute("SELECT places FROM numbers WHERE name = ?", (name,)).fetchone()
         return array("I", b"" if row is None else row[0])
 
     def _sort_matching(
-        self, book: sqlite3.Connection, matching: int, order: str, begin: int, count: int
+        self, connection: sqlite3.Connection, matching: int, order: str, begin: int, count: int
     ) -> list[int]:
         name = order.removeprefix("-")
         if name not in self.numbers:
             return list_some(matching, self.size, begin, count)
-        places = self._read_order(book, name)
+        places = self._read_order(connection, name)
         having = make_full_set(self.size)
         if self.numbers[name].known < self.size:
             having = self._make_once(("having", name), lambda: from_places(places, self.size))
@@ -207,10 +209,10 @@ class ConversationIndex:
             found += list_some(unknown, self.size, begin, count - len(found))
         return found
 
-    def _read_entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
+    def _read_entries(self, connection: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
         fields = ", ".join(IndexEntry.__struct_fields__)
         marks = ", ".join("?" * len(places))
-        rows = book.execute(f"SELECT n, {fields} FROM entries WHERE n IN ({marks})", places)  # noqa: S608 - ours
+        rows = connection.execute(f"SELECT n, {fields} FROM entries WHERE n IN ({marks})", places)  # noqa: S608 - ours
         found = {
             n: IndexEntry(**dict(zip(IndexEntry.__struct_fields__, row, strict=True))) for n, *row in rows
         }
@@ -218,7 +220,7 @@ class ConversationIndex:
 
     def _count_facets(
         self,
-        book: sqlite3.Connection,
+        connection: sqlite3.Connection,
         rest: int,
         chosen: Mapping[str, int],
         values_chosen: Mapping[str, tuple[str, ...]],
@@ -232,12 +234,12 @@ class ConversationIndex:
             row
             for name, values in values_chosen.items()
             for value in values
-            for row in book.execute(
+            for row in connection.execute(
                 f"SELECT {columns} FROM facets WHERE name = ? AND value = ? AND NOT listed",  # noqa: S608 - ours
                 (name, value),
             )
         ]
-        listed = book.execute(f"SELECT {columns} FROM facets WHERE listed ORDER BY place")  # noqa: S608 - ours
+        listed = connection.execute(f"SELECT {columns} FROM facets WHERE listed ORDER BY place")  # noqa: S608 - ours
         masks: dict[str, int] = {}
         flags: dict[int, bytes] = {}
         for name, value, count, *places in itertools.chain(listed, rows):
@@ -260,17 +262,19 @@ class ConversationIndex:
 
     def find_neighbours(self, identifier: str) -> tuple[str | None, str | None]:
         """Return the ids of the previous and the next entry."""
-        with self._open() as book:
-            row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
+        with self._open() as connection:
+            row = connection.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
             if row is None:
                 return None, None
-            ids = dict(book.execute("SELECT n, id FROM entries WHERE n IN (?, ?)", (row[0] - 1, row[0] + 1)))
+            ids = dict(
+                connection.execute("SELECT n, id FROM entries WHERE n IN (?, ?)", (row[0] - 1, row[0] + 1))
+            )
         return ids.get(row[0] - 1), ids.get(row[0] + 1)
 
     def read_body(self, identifier: str) -> bytes | None:
         """Return the data stored with an entry; None if there is no such id, or it has no data."""
-        with self._open() as book:
-            row = book.execute(
+        with self._open() as connection:
+            row = connection.execute(
                 "SELECT data FROM entries JOIN bodies USING (n) WHERE id = ? ORDER BY n LIMIT 1",
                 (identifier,),
             ).fetchone()
@@ -279,23 +283,25 @@ class ConversationIndex:
     def find_similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
         """Return entries that may be near-duplicates of one, the most similar first: they share at least half
         of the smallest hashes of their word 3-grams (Broder 1997)."""
-        with self._open() as book:
-            row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
+        with self._open() as connection:
+            row = connection.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
             if row is None:
                 return []
-            own = [one for (one,) in book.execute("SELECT hash FROM sketches WHERE n = ?", row)]
+            own = [one for (one,) in connection.execute("SELECT hash FROM sketches WHERE n = ?", row)]
             shared: dict[int, int] = {}
             for one in own:
-                for (other,) in book.execute("SELECT n FROM sketches WHERE hash = ? LIMIT 1000", (one,)):
+                for (other,) in connection.execute(
+                    "SELECT n FROM sketches WHERE hash = ? LIMIT 1000", (one,)
+                ):
                     shared[other] = shared.get(other, 0) + 1
             shared.pop(row[0], None)
             close = sorted((-count, n) for n, count in shared.items() if count * 2 >= max(len(own), 1))
-            return list(self._read_entries(book, [n for _, n in close[:most]]))
+            return list(self._read_entries(connection, [n for _, n in close[:most]]))
 
     def iterate_ids(self) -> Iterator[str]:
         """Yield the ids of all entries, in order."""
-        with self._open() as book:
-            yield from (one for (one,) in book.execute("SELECT id FROM entries ORDER BY n"))
+        with self._open() as connection:
+            yield from (one for (one,) in connection.execute("SELECT id FROM entries ORDER BY n"))
 
 
 def _bisect(values: sqlite3.Blob, count: int, is_before: Callable[[float], bool]) -> int:

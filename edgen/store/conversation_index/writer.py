@@ -77,14 +77,14 @@ def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:
     with explain_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-    with explain_errors(path), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as book:
+    with explain_errors(path), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         path.chmod(0o600)
-        book.executescript(_SCHEMA)
-        book.execute("BEGIN")
-        blocks = _Blocks(book)
+        connection.executescript(_SCHEMA)
+        connection.execute("BEGIN")
+        blocks = _Blocks(connection)
         done = 0
         for done, one in enumerate(entries, 1):
-            _write_entry(book, done - 1, one)
+            _write_entry(connection, done - 1, one)
             blocks.add(done - 1, one)
             if done % _BLOCK == 0:
                 blocks.flush()
@@ -94,20 +94,20 @@ def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:
         blocks.join_facets(done)
         yield done
         blocks.join_numbers()
-        book.execute("COMMIT")
-        book.executescript(_INDEXES)
+        connection.execute("COMMIT")
+        connection.executescript(_INDEXES)
         yield done
 
 
-def _write_entry(book: sqlite3.Connection, n: int, one: Indexed) -> None:
+def _write_entry(connection: sqlite3.Connection, n: int, one: Indexed) -> None:
     entry = one.entry
     row = (n, *(getattr(entry, name) for name in IndexEntry.__struct_fields__))
-    book.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    book.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (n + 1, one.text))
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (n + 1, one.text))
     if one.body is not None:
-        book.execute("INSERT INTO bodies VALUES (?, ?)", (n, one.body))
+        connection.execute("INSERT INTO bodies VALUES (?, ?)", (n, one.body))
     if one.said:
-        book.executemany(
+        connection.executemany(
             "INSERT INTO sketches VALUES (?, ?)", [(value, n) for value in _sketch_text(one.said)]
         )
 
@@ -122,8 +122,8 @@ def _sketch_text(text: str) -> list[int]:
 class _Blocks:
     """Sets of places, and numbers, of the entries since the last flush."""
 
-    def __init__(self, book: sqlite3.Connection) -> None:
-        self._book = book
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._facets: dict[str, dict[str, int] | None] = {}  # the number of each value; None: too many values
         self._places: dict[tuple[str, str], array[int]] = {}
         self._numbers: dict[str, tuple[array[int], array[float]]] = {}
@@ -158,35 +158,35 @@ class _Blocks:
             for (name, value), places in self._places.items()
             if (known := self._facets[name]) is not None
         ]
-        self._book.executemany("INSERT INTO facet_blocks VALUES (?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO facet_blocks VALUES (?, ?, ?)", rows)
         kept = [
             (self._known_numbers[name], places.tobytes(), values.tobytes())
             for name, (places, values) in self._numbers.items()
         ]
-        self._book.executemany("INSERT INTO number_blocks VALUES (?, ?, ?)", kept)
+        self._connection.executemany("INSERT INTO number_blocks VALUES (?, ?, ?)", kept)
         self._places.clear()
         self._numbers.clear()
 
     def join_facets(self, size: int) -> None:
         """Write each value of each facet with its set of places. The most frequent values are listed."""
-        self._book.execute("CREATE INDEX facet_blocks_by_value ON facet_blocks (facet, value)")
+        self._connection.execute("CREATE INDEX facet_blocks_by_value ON facet_blocks (facet, value)")
         for place, (name, known) in enumerate(self._facets.items()):
             if known is None:
                 continue
-            sizes = self._book.execute(
+            sizes = self._connection.execute(
                 "SELECT value, SUM(LENGTH(places)) FROM facet_blocks WHERE facet = ? GROUP BY value", (place,)
             )
             words = list(known)
             counts = Counter({words[value]: length // 4 for value, length in sizes})
             frequent = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
             for rank, (value, count) in enumerate(frequent):
-                parts = self._book.execute(
+                parts = self._connection.execute(
                     "SELECT places FROM facet_blocks WHERE facet = ? AND value = ? ORDER BY rowid",
                     (place, known[value]),
                 )
                 data = b"".join(part for (part,) in parts)
                 sparse = count <= min(SPARSE, size // 64)  # otherwise a bitmap is read faster
-                self._book.execute(
+                self._connection.execute(
                     "INSERT INTO facets (name, value, entries, listed, sparse, places) VALUES (?, ?, ?, ?, "
                     "?, ?)",
                     (
@@ -203,7 +203,7 @@ class _Blocks:
         """Write, for each number, the places in the order of their values, and the sorted values."""
         for name, number in self._known_numbers.items():
             places, values = array("I"), array("d")
-            parts = self._book.execute(
+            parts = self._connection.execute(
                 "SELECT places, data FROM number_blocks WHERE number = ? ORDER BY rowid", (number,)
             )
             for some, data in parts:
@@ -219,7 +219,7 @@ class _Blocks:
                 array("I", map(places.__getitem__, order)).tobytes(),
                 ordered.tobytes(),
             )
-            self._book.execute(
+            self._connection.execute(
                 "INSERT INTO numbers (name, known, low, high, places, sorted) VALUES (?, ?, ?, ?, ?, ?)", row
             )
 

@@ -25,32 +25,34 @@ def run_status(path: Path) -> RunStatus:
 def read_latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
     """Return the last reply that the ledger at `path` stored, its time (seconds since the epoch) and its
     call."""
-    with open_to_read(path) as book:
-        row = book.read_row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
+    with open_to_read(path) as reader:
+        row = reader.read_row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
         if row is None:
             return None
-        at = book.require_row("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[0]
-        return at, Address(row.scenario, row.task, row.step, row.attempt), book.check_reply(row)
+        at = reader.require_row("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[
+            0
+        ]
+        return at, Address(row.scenario, row.task, row.step, row.attempt), reader.check_reply(row)
 
 
 def read_batches_at(path: Path) -> list[NotedBatch]:
     """Return every batch of the ledger at `path`; none if there is no ledger."""
     if not path.exists():
         return []
-    with open_to_read(path) as book:
-        return read_batches(book)
+    with open_to_read(path) as reader:
+        return read_batches(reader)
 
 
 def count_outstanding_at(path: Path, batch: int) -> int:
     """Return the number of outstanding requests of a batch of the ledger at `path`."""
-    with open_to_read(path) as book:
+    with open_to_read(path) as reader:
         query = "SELECT COUNT(*) FROM outstanding WHERE batch = ?"
-        return book.require_row(query, tuple[Natural], (batch,))[0]
+        return reader.require_row(query, tuple[Natural], (batch,))[0]
 
 
 def sum_charges_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
     """Return `Ledger.sum_charges` of the ledger at `path`; zeros if there is none."""
     if not path.exists():
         return 0, 0.0
-    with open_to_read(path) as book:
-        return sum_charges(book, price)
+    with open_to_read(path) as reader:
+        return sum_charges(reader, price)

@@ -18,9 +18,9 @@ from edgen.store.ledger.checked_reader import (
     take_fitting,
 )
 from edgen.store.ledger.facts import find_damaged_facts
-from edgen.store.ledger.logprobs import find_unsound_beside
 from edgen.store.ledger.opening import check
 from edgen.store.ledger.problems import make_outcome_error
+from edgen.store.ledger.reply_details import find_unsound_details
 from edgen.store.ledger.status import read_status
 from edgen.store.ledger.tally import find_changed_tables
 from edgen.store.ledger.writer import COUNT, describe_lost_replies, read_acknowledged
@@ -36,58 +36,58 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield describe_lost_replies(path, acknowledged)
         return
     try:
-        with open_to_read(path) as book:
-            check(book.connection, path)
-            if (lost := acknowledged - book.require_row(COUNT, tuple[Natural])[0]) > 0:
+        with open_to_read(path) as reader:
+            check(reader.connection, path)
+            if (lost := acknowledged - reader.require_row(COUNT, tuple[Natural])[0]) > 0:
                 yield describe_lost_replies(path, lost)
-            yield from map(str, find_damaged_facts(book))
-            read_status(book)
-            yield from _limit_problems(_find_unsound_replies(book))
-            yield from _limit_problems(_find_unsound_costs(book))
+            yield from map(str, find_damaged_facts(reader))
+            read_status(reader)
+            yield from _limit_problems(_find_unsound_replies(reader))
+            yield from _limit_problems(_find_unsound_costs(reader))
             yield from _limit_problems(
-                str(make_outcome_error(path, scenario, task)) for scenario, task in book.find_unsound()
+                str(make_outcome_error(path, scenario, task)) for scenario, task in reader.find_unsound()
             )
-            yield from _limit_problems(_find_unsound_beside(book))
-            yield from find_changed_tables(book)
+            yield from _limit_problems(_find_unsound_details(reader))
+            yield from find_changed_tables(reader)
     except DamagedError as problem:
         yield str(problem)
     except EdgenError as problem:
         yield str(problem)
 
 
-def _find_unsound_replies(book: CheckedReader) -> Iterator[str]:
-    with book.explain_errors(), book.read_text_leniently():
-        for values in book.connection.execute(REPLIES):
+def _find_unsound_replies(reader: CheckedReader) -> Iterator[str]:
+    with reader.explain_errors(), reader.read_text_leniently():
+        for values in reader.connection.execute(REPLIES):
             row = take_fitting(values, ReplyRow)
             if row is None:
                 yield (
-                    f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) has "
+                    f"{reader.path}: a stored answer (scenario {values[0]}, task {values[1]}) has "
                     "impossible values."
                 )
                 continue
             try:
-                book.check_reply(row)
+                reader.check_reply(row)
             except DamagedError as problem:
                 yield str(problem)
 
 
-def _find_unsound_costs(book: CheckedReader) -> Iterator[str]:
-    with book.explain_errors():
-        for values in book.connection.execute(COSTS):
+def _find_unsound_costs(reader: CheckedReader) -> Iterator[str]:
+    with reader.explain_errors():
+        for values in reader.connection.execute(COSTS):
             row = take_fitting(values, CostRow)
             if row is None or not row.is_sound:
                 yield (
-                    f"{book.path}: the time or cost of a stored answer (scenario {values[0]}, task "
+                    f"{reader.path}: the time or cost of a stored answer (scenario {values[0]}, task "
                     f"{values[1]}) is damaged; "
                     "totals and budgets of this run are not reliable. The answer itself is sound or named "
                     "above."
                 )
 
 
-def _find_unsound_beside(book: CheckedReader) -> Iterator[str]:
-    for scenario, task in find_unsound_beside(book):
+def _find_unsound_details(reader: CheckedReader) -> Iterator[str]:
+    for scenario, task in find_unsound_details(reader):
         yield (
-            f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
+            f"{reader.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
             f"{task}) are damaged, so it counts as one without. The answer itself is sound or named above."
         )
 

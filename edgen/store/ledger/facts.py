@@ -52,32 +52,32 @@ def forget_fact(name: str) -> tuple[Statement]:
     return (("DELETE FROM meta WHERE name IN (?, ?)", (name, CHECKSUM + name)),)
 
 
-def read_fact(book: CheckedReader, name: str) -> str | None:
+def read_fact(reader: CheckedReader, name: str) -> str | None:
     """Return a fact about the run; None if missing. Raises DamagedError unless its checksum matches."""
-    rows = dict(book.read_rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
+    rows = dict(reader.read_rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
-        raise _make_fact_error(book, name, rows)
+        raise _make_fact_error(reader, name, rows)
     return rows.get(name)
 
 
-def read_facts(book: CheckedReader) -> dict[str, str]:
+def read_facts(reader: CheckedReader) -> dict[str, str]:
     """Return all facts about the run by their names. Raises DamagedError unless their checksums match."""
-    rows = dict(book.read_rows(_ALL, tuple[str, str]))
+    rows = dict(reader.read_rows(_ALL, tuple[str, str]))
     for name in _list_names(rows):
         if not _is_sound(rows, name):
-            raise _make_fact_error(book, name, rows)
+            raise _make_fact_error(reader, name, rows)
     return {name: value for name, value in rows.items() if not name.startswith(CHECKSUM)}
 
 
-def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
+def find_damaged_facts(reader: CheckedReader) -> Iterator[DamagedError]:
     """Yield an error for each fact whose checksum does not match."""
-    rows = _read_leniently(book)
-    return (_make_fact_error(book, name, rows) for name in _list_names(rows) if not _is_sound(rows, name))
+    rows = _read_leniently(reader)
+    return (_make_fact_error(reader, name, rows) for name in _list_names(rows) if not _is_sound(rows, name))
 
 
-def drop_damaged_facts(book: CheckedReader) -> int:
+def drop_damaged_facts(reader: CheckedReader) -> int:
     """Remove the damaged facts that the next session stores again. Return their number."""
-    rows = _read_leniently(book)
+    rows = _read_leniently(reader)
     gone = [
         name
         for name in _list_names(rows)
@@ -85,14 +85,14 @@ def drop_damaged_facts(book: CheckedReader) -> int:
     ]
     for name in gone:
         for statement in forget_fact(name):
-            book.write(*statement)
+            reader.write(*statement)
     return len(gone)
 
 
-def _read_leniently(book: CheckedReader) -> dict[str, Any]:
+def _read_leniently(reader: CheckedReader) -> dict[str, Any]:
     """Return all rows, including invalid UTF-8 and values that are not texts."""
-    with book.explain_errors(), book.read_text_leniently():
-        return {name: value for name, value in book.connection.execute(_ALL) if isinstance(name, str)}
+    with reader.explain_errors(), reader.read_text_leniently():
+        return {name: value for name, value in reader.connection.execute(_ALL) if isinstance(name, str)}
 
 
 def _is_lasting(name: str, rows: Mapping[str, Any]) -> bool:
@@ -115,7 +115,7 @@ def _compute_checksum(value: Any) -> str:
     return str(crc32(value.encode("utf-8", "surrogateescape"))) if isinstance(value, str) else ""
 
 
-def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
+def _make_fact_error(reader: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
     repair = (
         "Restore the ledger from a copy: nothing else in the run contains it."
         if _is_lasting(name, rows)
@@ -123,7 +123,7 @@ def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) ->
         "without a call."
     )
     return DamagedError(
-        f"{book.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"
+        f"{reader.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"
     )
 
 

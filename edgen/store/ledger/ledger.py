@@ -26,12 +26,18 @@ from edgen.store.ledger.checked_reader import (
     read_wall_time,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
-from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.opening import check, connect, upgrade
 from edgen.store.ledger.outstanding import LOSE, STRIKE, OutstandingCalls
-from edgen.store.ledger.person_times import list_times, with_times
 from edgen.store.ledger.problems import make_empty_error
-from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
+from edgen.store.ledger.reader import ADDITIONAL, Outcomes, name_additional_task
+from edgen.store.ledger.reply_details import (
+    TABLE,
+    add_table,
+    list_times,
+    store_details,
+    with_details,
+    with_times,
+)
 from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import (
     NotedBatch,
@@ -82,9 +88,9 @@ class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end.
 
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
-    `damaged_outcomes` counts outcomes that `take_over` removed. `logprobs`: store the tokens of new replies.
-    `people`: people answer some calls, so replies are read with their times. `writer` and `out` exist after
-    entering.
+    `damaged_outcomes` counts outcomes that `prepare_session` removed. `logprobs`: store the tokens of new
+    replies. `people`: people answer some calls, so replies are read with their times. `writer` and `out`
+    exist after entering.
     """
 
     def __init__(
@@ -101,20 +107,20 @@ class Ledger:
         self._before_commit = before_commit
         acknowledged = read_acknowledged(path)
         connection = connect(path, create=create)
-        self._book = CheckedReader(connection, path)
+        self._reader = CheckedReader(connection, path)
         try:
             check(connection, path)
             # If the log is lost, the user pays for its replies again.
-            if not create and self._book.read_row("SELECT id FROM sessions", tuple[Natural]) is None:
+            if not create and self._reader.read_row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise make_empty_error(path)
-            self._stored_replies = self._book.require_row(COUNT, tuple[Natural])[0]
-            last = self._book.require_row("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
-            with self._book.explain_errors():
+            self._stored_replies = self._reader.require_row(COUNT, tuple[Natural])[0]
+            last = self._reader.require_row("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
+            with self._reader.explain_errors():
                 upgrade(connection, path)
             if logprobs or people:
-                add_table(self._book)
-            self._keeps_beside = self._book.has_table(TABLE)
-            RowCounter(self._book)
+                add_table(self._reader)
+            self._keeps_details = self._reader.has_table(TABLE)
+            RowCounter(self._reader)
         except BaseException:
             connection.close()
             raise
@@ -124,9 +130,9 @@ class Ledger:
 
     async def __aenter__(self) -> Ledger:
         try:
-            problems = open_tally(self._book)
+            problems = open_tally(self._reader)
         except BaseException:
-            self._book.close()
+            self._reader.close()
             raise
         for problem in problems:
             log.warning("%s", problem)
@@ -142,18 +148,18 @@ class Ledger:
             if error is None:
                 raise
         finally:
-            self._book.close()
+            self._reader.close()
 
     # -- outstanding work
 
     @cached_property
     def out(self) -> OutstandingCalls:
         """The outstanding calls and batches."""
-        return OutstandingCalls(self._book, self.writer)
+        return OutstandingCalls(self._reader, self.writer)
 
     def list_batches(self, *states: State) -> list[NotedBatch]:
         """Return the batches in one of these states, or all, in order of creation."""
-        return read_batches(self._book, *states)
+        return read_batches(self._reader, *states)
 
     # -- replies
 
@@ -208,17 +214,17 @@ class Ledger:
         if address.scenario > self._last_answered:
             self._last_answered = address.scenario
         statement = (_REPLY, row)
-        return [statement, *store_beside(address, key, reply)] if self._keeps_beside else [statement]
+        return [statement, *store_details(address, key, reply)] if self._keeps_details else [statement]
 
     def read_replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """Return the stored replies to a task, by key."""
         if scenario > self._last_answered:
             return {}
-        rows = self._book.read_rows(_OF_TASK, ReplyRow, (scenario, task))
-        found = {row.key: self._book.check_reply(row) for row in rows}
+        rows = self._reader.read_rows(_OF_TASK, ReplyRow, (scenario, task))
+        found = {row.key: self._reader.check_reply(row) for row in rows}
         if self._people and found:
-            found = with_times(self._book, found, scenario, task)
-        return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
+            found = with_times(self._reader, found, scenario, task)
+        return with_details(self._reader, found, scenario, task) if self._keeps_details and found else found
 
     def count_places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task. A call sent in several forms counts once."""
@@ -226,19 +232,19 @@ class Ledger:
             "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = "
             "?)"
         )
-        return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
+        return self._reader.require_row(answered, tuple[Natural], (scenario, task))[0]
 
     def read_reply(self, address: Address, key: bytes) -> Reply | None:
         """Return the stored reply to one request, from any session."""
         call = (*msgspec.structs.astuple(address), key)
-        row = self._book.read_row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
+        row = self._reader.read_row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         if row is None:
             return None
-        found = {key: self._book.check_reply(row)}
+        found = {key: self._reader.check_reply(row)}
         if self._people:
-            found = with_times(self._book, found, address.scenario, address.task)
-        if self._keeps_beside:
-            found = with_beside(self._book, found, address.scenario, address.task)
+            found = with_times(self._reader, found, address.scenario, address.task)
+        if self._keeps_details:
+            found = with_details(self._reader, found, address.scenario, address.task)
         return found[key]
 
     # -- outcomes
@@ -248,12 +254,12 @@ class Ledger:
         outcome: Outcome,
         fingerprint: str,
         record: bytes | None,
-        beside: Mapping[str, bytes] | None = None,
+        additional: Mapping[str, bytes] | None = None,
         checksums: tuple[int, int] | None = None,
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
         the checksums of outcome and record (`compute_outcome_checksums`), if known."""
-        self.writer.add(*make_outcome_statements(outcome, fingerprint, record, beside, checksums))
+        self.writer.add(*make_outcome_statements(outcome, fingerprint, record, additional, checksums))
 
     def list_settled(
         self, fingerprint: str, first: int, end: int
@@ -267,38 +273,38 @@ class Ledger:
     ) -> list[tuple[Status, str | None, int]]:
         """Return the number of outcomes of each (status, reason) in `list_settled`, for `replicates` numbered
         tasks."""
-        counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
+        counts = count_outcomes(self._reader, Scope(fingerprint, end, replicates, first))
         return [one for one in counts if one[0] != Status.FAILED]
 
     def open_outcomes(self, scope: Scope) -> Outcomes:
         """Return a reader of the outcomes of a scope, from which a finished run is written."""
-        return Outcomes(self._book, scope)
+        return Outcomes(self._reader, scope)
 
     # -- sessions and facts about the run
 
-    def take_over(self) -> None:
+    def prepare_session(self) -> None:
         """Prepare the ledger for a session.
 
         Outstanding calls of a dead process are charged to its session. Damaged outcomes, records and facts
         are removed, so that they are made again from the replies. Lost replies are counted.
         """
-        gone = list(self._book.find_unsound())
+        gone = list(self._reader.find_unsound())
         self.damaged_outcomes = len(gone) or self.damaged_outcomes
-        with self._book.run_transaction("BEGIN IMMEDIATE"):
-            _abandon_outstanding(self._book)
+        with self._reader.run_transaction("BEGIN IMMEDIATE"):
+            _abandon_outstanding(self._reader)
             if self.lost_replies:
-                total = read_lost(self._book) + self.lost_replies
+                total = read_lost(self._reader) + self.lost_replies
                 for statement in put_fact(LOST, str(total)):
-                    self._book.write(*statement)
-            drop_damaged_facts(self._book)
+                    self._reader.write(*statement)
+            drop_damaged_facts(self._reader)
             for unit in gone:
                 # A text that is not UTF-8 can only be compared by its bytes.
                 as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
                 values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
                 where = "scenario = {} AND task = {}".format(*as_text)
                 for table in ("outcomes", "records"):
-                    self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
-            count_repaired_tables(self._book)
+                    self._reader.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
+            count_repaired_tables(self._reader)
         if self.lost_replies:
             self._note_present_replies()
 
@@ -311,8 +317,8 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Record that a process works on the run. Return the session's number."""
-        with self._book.run_transaction("BEGIN IMMEDIATE"):
-            cursor = self._book.write(
+        with self._reader.run_transaction("BEGIN IMMEDIATE"):
+            cursor = self._reader.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (read_wall_time(), pid, host, edgen),
             )
@@ -329,7 +335,7 @@ class Ledger:
     def sum_charges(self, price: Callable[[int, int], float]) -> tuple[int, float]:
         """Return (tokens, US dollars) that the run has used so far. `price` of (prompt, completion) tokens
         values replies stored without a cost."""
-        return sum_charges(self._book, price)
+        return sum_charges(self._reader, price)
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact about the run."""
@@ -337,44 +343,44 @@ class Ledger:
 
     def read_fact(self, name: str) -> str | None:
         """Return a committed fact."""
-        return read_fact(self._book, name)
+        return read_fact(self._reader, name)
 
     @property
     def plan(self) -> RunPlan | None:
         """The run's plan, as of the last session."""
-        return read_plan(self._book)
+        return read_plan(self._reader)
 
     def read_status(self) -> RunStatus:
         """Return the committed status, for `edgen status`."""
-        return read_status(self._book)
+        return read_status(self._reader)
 
     async def flush(self) -> None:
         """Return when everything queued is on disk."""
         await self.writer.put(*put_fact("flushed", "1"))
 
 
-def _abandon_outstanding(book: CheckedReader) -> None:
+def _abandon_outstanding(reader: CheckedReader) -> None:
     """Settle a dead session's outstanding work when a new session starts, in the present transaction. Single
     calls are charged at their maximum, since the service may have worked on them. Batches with an incomplete
     file are ignored."""
-    tokens, usd = book.require_row(
+    tokens, usd = reader.require_row(
         f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
         tuple[Natural, Amount],
     )
     if tokens or usd:
-        book.write(LOSE, (tokens, usd))
-    book.write(
+        reader.write(LOSE, (tokens, usd))
+    reader.write(
         "DELETE FROM outstanding WHERE batch IS NULL "
         "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
     )
-    book.write("DELETE FROM batches WHERE state = 'preparing'")
+    reader.write("DELETE FROM batches WHERE state = 'preparing'")
 
 
 def make_outcome_statements(
     outcome: Outcome,
     fingerprint: str,
     record: bytes | None,
-    beside: Mapping[str, bytes] | None = None,
+    additional: Mapping[str, bytes] | None = None,
     checksums: tuple[int, int] | None = None,
 ) -> list[Statement]:
     """Return the statements that store an outcome, its record and further values; see `Ledger.settle`."""
@@ -385,8 +391,8 @@ def make_outcome_statements(
     of_outcome, of_record = checksums or compute_outcome_checksums(unit, facts, record)
     rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
-    for name, data in beside.items() if beside else ():
-        place = (outcome.scenario, name_beside_task(outcome.task, name))
+    for name, data in additional.items() if additional else ():
+        place = (outcome.scenario, name_additional_task(outcome.task, name))
         one = Outcome(*place, Status.ACCEPTED, None, None, outcome.group, None)
-        rows += make_outcome_statements(one, fingerprint + BESIDE, data)
+        rows += make_outcome_statements(one, fingerprint + ADDITIONAL, data)
     return rows

@@ -25,17 +25,17 @@ from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader, compute_checksum, read_wall_time
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
-from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
     check,
     connect,
     decode_fact,
     find_raised_error,
     has_log,
-    make_still_uri,
+    make_immutable_uri,
     require_files,
 )
 from edgen.store.ledger.problems import describe_sqlite_error
+from edgen.store.ledger.reply_details import TABLE, add_table
 from edgen.store.ledger.status import (
     LedgerSession,
     NotedBatch,
@@ -92,14 +92,14 @@ class SourceLedger:
         self.run = run
         self.file = _copy_if_logged(path, scratch)
         try:
-            with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as book:
-                check(book.connection, path)
-                self.status: RunStatus = read_status(book)
-                self.batches: list[NotedBatch] = read_batches(book)
-                self.facts: dict[str, str] = read_facts(book)
-                self.sessions = read_sessions(book)
-                self.logprobs = book.has_table(TABLE)
-                book.require_all_sound()
+            with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as reader:
+                check(reader.connection, path)
+                self.status: RunStatus = read_status(reader)
+                self.batches: list[NotedBatch] = read_batches(reader)
+                self.facts: dict[str, str] = read_facts(reader)
+                self.sessions = read_sessions(reader)
+                self.logprobs = reader.has_table(TABLE)
+                reader.require_all_sound()
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
 
@@ -151,7 +151,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         with self._explain_errors(source.path):
             if source.logprobs:
                 add_table(CheckedReader(self._connection, self._path))
-            self._connection.execute("ATTACH DATABASE ? AS src", (make_still_uri(source.file),))
+            self._connection.execute("ATTACH DATABASE ? AS src", (make_immutable_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
             self._record_duplicate_outcomes(source)
@@ -330,16 +330,16 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._sessions.sort(key=lambda session: session.started_at)
             many(_INTO_SESSIONS, self._sessions)
             run("COMMIT")
-            book = CheckedReader(self._connection, self._path)
-            status = msgspec.structs.replace(read_status(book), session_state="complete")
+            reader = CheckedReader(self._connection, self._path)
+            status = msgspec.structs.replace(read_status(reader), session_state="complete")
             now, state = read_wall_time(), status.find_state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
             run(
                 _INTO_SESSIONS,
                 (now, now, *here, 0, 0, 0, 0, 0, 0, 0, None, state, message(status), *self._lost),
             )
-            open_tally(book)
-            return read_status(book)
+            open_tally(reader)
+            return read_status(reader)
 
     def _pass_to_drop(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
         """Pass the dropped rows of two queries to `drop`: rows merged earlier, and rows of the present

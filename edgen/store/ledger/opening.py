@@ -117,7 +117,9 @@ def connect(
         )
     # If the folder is read-only, read the ledger without a log.
     still = still or (read_only and not system.may_write(path.parent) and not has_log(path))
-    uri = make_still_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    uri = (
+        make_immutable_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    )
     try:
         connection = sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30, factory=LedgerConnection
@@ -176,7 +178,7 @@ def _make(path: Path) -> None:
         if not path.exists() or (not path.stat().st_size and not logged):
             # Rename, not link: a kill between link and unlink would leave a ledger with two names. The
             # process holds a lock, so no other creates it first.
-            write_whole(path, make_image())
+            write_whole(path, render_empty_ledger())
     except OSError as problem:
         said = "disk is full" if problem.errno in DISK_FULL else f"unable to open: {problem.strerror}"
         raise describe_sqlite_error(path, said) from None
@@ -188,7 +190,7 @@ def has_log(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-def make_still_uri(path: Path) -> str:
+def make_immutable_uri(path: Path) -> str:
     """Return the URI that opens the database at `path` without a lock, a log or any other file."""
     return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
@@ -274,7 +276,7 @@ def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
 
 
 @functools.cache
-def make_image(version: int = VERSION) -> bytes:
+def render_empty_ledger(version: int = VERSION) -> bytes:
     """Return an empty ledger as file content, so that no process ever sees a ledger without tables."""
     with contextlib.closing(make_database(version)) as connection:
         data = bytearray(connection.serialize())

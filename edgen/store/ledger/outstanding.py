@@ -62,10 +62,10 @@ _CALLS = f"SELECT {', '.join(OutstandingCall.__struct_encode_fields__)} FROM out
 class OutstandingCalls:
     """The outstanding calls of one open ledger. Reads see committed data."""
 
-    def __init__(self, book: CheckedReader, writer: Writer) -> None:
-        self._book = book
+    def __init__(self, reader: CheckedReader, writer: Writer) -> None:
+        self._reader = reader
         self._writer = writer
-        self._last = book.require_row("SELECT IFNULL(MAX(id), 0) FROM outstanding", tuple[Natural])[0]
+        self._last = reader.require_row("SELECT IFNULL(MAX(id), 0) FROM outstanding", tuple[Natural])[0]
 
     # -- single calls
 
@@ -75,11 +75,11 @@ class OutstandingCalls:
         try:
             await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
         except asyncio.CancelledError:  # the row is stored all the same
-            self.strike(number)
+            self.end_without_reply(number)
             raise
         return number
 
-    def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
+    def end_without_reply(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
         """Queue the end of a held call without a reply, and charge its possible cost."""
         self._writer.add((STRIKE, (number,)), *_charge(lost_tokens, lost_usd))
 
@@ -102,7 +102,7 @@ class OutstandingCalls:
 
     def read_failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
         """Return the number of failures of a request in batches, and the last failure."""
-        row = self._book.read_row(
+        row = self._reader.read_row(
             f"SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE {_AT} AND kind IS NOT NULL",  # noqa: S608 - ours
             tuple[Natural, FailureKind, str],
             (*_place(address), key),
@@ -124,7 +124,7 @@ class OutstandingCalls:
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> NotedBatch:
         """Create a new batch in preparation."""
-        number = 1 + self._book.require_row("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
+        number = 1 + self._reader.require_row("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
         batch = NotedBatch(
             number=number,
             state="preparing",
@@ -139,14 +139,14 @@ class OutstandingCalls:
 
     def has(self, address: Address, key: bytes) -> bool:
         """Return whether this call is outstanding."""
-        return bool(self._book.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
+        return bool(self._reader.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
 
     def of(self, batch: int) -> Iterator[OutstandingCall]:
         """Yield the outstanding requests of a batch in order, read in pages."""
         last = -1
         while True:
             page = f"{_CALLS} batch = ? AND id > ? ORDER BY id LIMIT ?"
-            rows = self._book.read_rows(page, OutstandingCall, (batch, last, _PAGE))
+            rows = self._reader.read_rows(page, OutstandingCall, (batch, last, _PAGE))
             yield from rows
             if len(rows) < _PAGE:
                 return
@@ -155,18 +155,18 @@ class OutstandingCalls:
     def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
         """Return the outstanding requests of a scenario whose keys begin with `prefix`."""
         place = (scenario, step, attempt, len(prefix), prefix)
-        return self._book.read_rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
+        return self._reader.read_rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
 
     def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
         """Return whether a call of a scenario with this key `prefix` has ended, with or without a reply."""
         place = (scenario, step, attempt, len(prefix), prefix)
         found = f"SELECT 1 FROM replies WHERE {_BEGINS} UNION ALL SELECT 1 FROM returned WHERE {_BEGINS}"  # noqa: S608
-        return self._book.read_row(found, tuple[Natural], place * 2) is not None
+        return self._reader.read_row(found, tuple[Natural], place * 2) is not None
 
     def read_sums(self, batch: int | None) -> tuple[int, int, float]:
         """Return (calls, tokens, maximum US dollars) outstanding in a batch; None: single calls."""
         sql = f"SELECT COUNT(*), {sum_column('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
-        return self._book.require_row(sql, tuple[Natural, Natural, Amount], (batch,))
+        return self._reader.require_row(sql, tuple[Natural, Natural, Amount], (batch,))
 
     def _assign_number(self) -> int:
         self._last += 1

@@ -52,10 +52,10 @@ from edgen.store.ledger.status import (
 )
 from edgen.store.ledger.writer import COUNT, read_acknowledged
 
-BESIDE = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
+ADDITIONAL = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500
 _RECORDS = 100  # rows per page: each has some thousand bytes
-_BEHIND = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
+_LAST = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
 # SQL: the next page of a table with tasks, and the same of outcomes.
 _TASKS = (
     "(scenario, task) > (:scenario, :task) AND scenario < :end AND (:replicates = 0 OR task < :replicates)"
@@ -75,21 +75,21 @@ class CountedReply(NamedTuple):
 
 
 class Outcomes:
-    """The outcomes of `scope` in the ledger that `book` reads."""
+    """The outcomes of `scope` in the ledger that `reader` reads."""
 
-    def __init__(self, book: CheckedReader, scope: Scope) -> None:
-        self._book = book
+    def __init__(self, reader: CheckedReader, scope: Scope) -> None:
+        self._reader = reader
         self._scope = scope
 
     def list_accepted(self, first: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield (scenario, task) of accepted outcomes, from the scenario `first` on."""
-        self._book.require_statuses()
+        self._reader.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
         return self._read_in_pages(query, UnitRow, first=first)
 
     def iterate_groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
-        return self._book.iterate_rows(
+        return self._reader.iterate_rows(
             f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp "  # noqa: S608
             "ORDER BY grp",
             GroupRow,
@@ -98,13 +98,13 @@ class Outcomes:
 
     def iterate_records(self, within: range = _ALL) -> Generator[tuple[int, Any, int, bytes], None, None]:
         """Yield (scenario, task, group hash, record) of accepted outcomes, for scenarios `within` a range."""
-        self._book.require_statuses()
+        self._reader.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
         for row in self._read_in_pages(query, OutcomeRow, _RECORDS, within.start):
             if row.scenario >= within.stop:
                 return
-            self._book.require_sound(row)
-            yield row.scenario, row.task, row.grp, self._book.check_record(row)
+            self._reader.require_sound(row)
+            yield row.scenario, row.task, row.grp, self._reader.check_record(row)
 
     def list_settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield (scenario, task, status, reason) of every outcome."""
@@ -126,8 +126,8 @@ class Outcomes:
             last = None
             if row.reply_key is not None:
                 query = f"{REPLIES} WHERE scenario = ? AND task = ? AND key = ?"
-                last = self._book.read_row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
-            reply = None if last is None else self._book.check_reply(last)
+                last = self._reader.read_row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
+            reply = None if last is None else self._reader.check_reply(last)
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
 
     def iterate_candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
@@ -137,8 +137,8 @@ class Outcomes:
             f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS
         ):
             if row.status is Status.ACCEPTED or (row.reason in reasons and row.data is not None):
-                self._book.require_sound(row)
-                yield row.scenario, row.task, self._book.check_record(row)
+                self._reader.require_sound(row)
+                yield row.scenario, row.task, self._reader.check_record(row)
 
     def iterate_candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
         """Yield the outcomes of the records in `iterate_candidates`, in the same order."""
@@ -147,29 +147,29 @@ class Outcomes:
 
     def read_additional_values(self, scenario: int, task: TaskId) -> dict[str, bytes]:
         """Return the additional values of a task's record, by name."""
-        first = name_beside_task(task, "")
+        first = name_additional_task(task, "")
         found = {}
         query = (
             f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER "
             "BY task"
         )
-        values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
-        for row in self._book.read_rows(query, OutcomeRow, values):
-            self._book.require_sound(row)
-            found[str(row.task).removeprefix(first)] = self._book.check_record(row)
+        values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + ADDITIONAL)
+        for row in self._reader.read_rows(query, OutcomeRow, values):
+            self._reader.require_sound(row)
+            found[str(row.task).removeprefix(first)] = self._reader.check_record(row)
         return found
 
     def _iterate_rows(self, where: str) -> Iterator[OutcomeRow]:
         for row in self._read_in_pages(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
-            self._book.require_sound(row)
+            self._reader.require_sound(row)
             yield row
 
     def _read_in_pages(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
         """Yield the rows of a query over _TASKS that begins with scenario and task, from a scenario on."""
         begin = max(self._scope.first, first) - 1
-        values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
+        values = {**self._scope.values, "scenario": begin, "task": _LAST, "page": size}
         while True:
-            rows, whole = self._book.read_page(sql, row, values)
+            rows, whole = self._reader.read_page(sql, row, values)
             yield from rows
             if whole and len(rows) < size:
                 return
@@ -182,21 +182,21 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
     """A reader of the outcomes of a ledger's present plan, and of other facts. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
-        book = CheckedReader(connect(path, read_only=True), path)
+        reader = CheckedReader(connect(path, read_only=True), path)
         try:
-            self.status: RunStatus = read_status(book)
+            self.status: RunStatus = read_status(reader)
         except BaseException:
-            book.close()
+            reader.close()
             raise
-        super().__init__(book, self.status.plan.scope)
+        super().__init__(reader, self.status.plan.scope)
 
     def __exit__(self, *_: object) -> None:
-        self._book.close()
+        self._reader.close()
 
     @property
     def path(self) -> Path:
         """The absolute path of the ledger."""
-        return self._book.path.absolute()
+        return self._reader.path.absolute()
 
     @property
     def plan(self) -> RunPlan:
@@ -205,20 +205,20 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
     @property
     def simulated(self) -> bool:
         """True if a simulator took part in the present plan's results."""
-        return read_fact(self._book, SIMULATED) == self.plan.fingerprint
+        return read_fact(self._reader, SIMULATED) == self.plan.fingerprint
 
     def read_fact(self, name: str) -> str | None:
         """Return a fact about the run; None if missing."""
-        return read_fact(self._book, name)
+        return read_fact(self._reader, name)
 
     @property
     def selection(self) -> Selection | None:
         """The selection that made this run; None if it was generated."""
-        return read_selection(read_fact(self._book, SELECTION), self._book.path)
+        return read_selection(read_fact(self._reader, SELECTION), self._reader.path)
 
     def is_sound(self) -> bool:
         """Return whether every outcome and record is unchanged."""
-        return next(self._book.find_unsound(), None) is None
+        return next(self._reader.find_unsound(), None) is None
 
     def read_record(self, scenario: int, task: TaskId) -> bytes | None:
         """Return the record of one accepted outcome of the plan; None if missing."""
@@ -226,54 +226,54 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         beyond = isinstance(task, int) and 0 < plan.replicates <= task
         if beyond or not plan.first <= scenario < plan.scenarios:
             return None
-        row = self._book.read_row(
+        row = self._reader.read_row(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND "
             "o.fingerprint = ?",
             OutcomeRow,
             (scenario, task, plan.fingerprint),
         )
-        return None if row is None else self._book.check_record(row)
+        return None if row is None else self._reader.check_record(row)
 
     def read_group(self, scenario: int) -> int | None:
         """Return the group of the accepted conversations of a scenario; None without any."""
         query = f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1"
-        row = self._book.read_row(query, OutcomeRow, (scenario, self.plan.fingerprint))
+        row = self._reader.read_row(query, OutcomeRow, (scenario, self.plan.fingerprint))
         if row is None:
             return None
-        self._book.require_sound(row)
+        self._reader.require_sound(row)
         return row.grp
 
     def read_outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
         """Return (status, reason, record) of every outcome of one scenario under any plan, by task. An
         outcome that is not accepted can also have a record: its own, or that of an earlier outcome."""
         found = {}
-        for row in self._book.read_rows(
+        for row in self._reader.read_rows(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? ORDER BY task", OutcomeRow, (scenario,)
         ):
-            self._book.require_sound(row)
-            data = None if row.data is None else self._book.check_record(row)
+            self._reader.require_sound(row)
+            data = None if row.data is None else self._reader.check_record(row)
             found[row.task] = row.status, row.reason, data
         return found
 
     def read_outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
         """Return (status, reason, detail) of one outcome of the plan; None if missing."""
-        row = self._book.read_row(
+        row = self._reader.read_row(
             f"{OUTCOMES} WHERE scenario = ? AND task = ? AND fingerprint = ?",
             OutcomeRow,
             (scenario, task, self.plan.fingerprint),
         )
         if row is None:
             return None
-        self._book.require_sound(row)
+        self._reader.require_sound(row)
         return row.status, row.reason, row.detail
 
     def read_replies(self, scenario: int, task: TaskId) -> list[tuple[int, int, Reply]]:
         """Return (step, attempt, reply) of the latest answer to each call of one task, in this order."""
         query = f"{REPLIES} WHERE scenario = ? AND task = ? ORDER BY step, attempt, rowid"
         latest = {
-            (row.step, row.attempt): row for row in self._book.read_rows(query, ReplyRow, (scenario, task))
+            (row.step, row.attempt): row for row in self._reader.read_rows(query, ReplyRow, (scenario, task))
         }
-        return [(*call, self._book.check_reply(row)) for call, row in latest.items()]
+        return [(*call, self._reader.check_reply(row)) for call, row in latest.items()]
 
     def list_spending(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
         """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
@@ -298,7 +298,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
     def list_counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
         """Yield (scenario, task, its calls), in order, of every task of the plan whose answers were all
         counted and belong to one form of the job."""
-        rows = self._book.iterate_rows(
+        rows = self._reader.iterate_rows(
             "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens, "
             "IFNULL(cache_read_tokens, 0), IFNULL(cache_write_tokens, 0) FROM replies "
             "WHERE scenario >= :first AND scenario < :end AND (:replicates = 0 OR task < :replicates) "
@@ -318,18 +318,18 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     def read_sessions(self) -> list[LedgerSession]:
         """Return every session in order."""
-        return read_sessions(self._book)
+        return read_sessions(self._reader)
 
     def iterate_latencies(self) -> Iterator[float]:
         """Yield the seconds that each stored answer took, in no particular order."""
         return (
-            latency for (latency,) in self._book.iterate_rows("SELECT latency FROM replies", tuple[Amount])
+            latency for (latency,) in self._reader.iterate_rows("SELECT latency FROM replies", tuple[Amount])
         )
 
     def list_reply_times(self, moment: float, most: int) -> Iterator[float]:
         """Yield the times at which the latest replies were stored, the last first, in seconds since the
         epoch: not before `moment`, and at most `most`."""
-        rows = self._book.iterate_rows(
+        rows = self._reader.iterate_rows(
             "SELECT answered_at FROM (SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT :most)",
             tuple[Moment],
             {"most": most},
@@ -338,11 +338,13 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     def count_in_flight(self) -> int:
         """Return the number of outstanding single calls."""
-        row = self._book.read_row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
+        row = self._reader.read_row(
+            "SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ()
+        )
         return 0 if row is None else row[0]
 
 
-def name_beside_task(task: TaskId, name: str) -> str:
+def name_additional_task(task: TaskId, name: str) -> str:
     """Return the task of an additional value of a task's record. It is a text, so it does not collide with
     numbered tasks."""
     return f"{task}/{name}"
@@ -362,13 +364,14 @@ class LedgerSummary(msgspec.Struct, frozen=True):
 def read_summary(path: Path) -> LedgerSummary:
     """Return a summary of the ledger at `path`."""
     acknowledged = read_acknowledged(path)  # first, since a writer may continue meanwhile
-    with open_to_read(path) as book:
-        (out, out_pico), (lost, lost_pico) = sum_out(book), sum_lost(book)
+    with open_to_read(path) as reader:
+        (out, out_pico), (lost, lost_pico) = sum_out(reader), sum_lost(reader)
         return LedgerSummary(
-            status=read_status(book),
+            status=read_status(reader),
             out=(out, out_pico / PICO),
             unanswered=(lost, lost_pico / PICO),
-            batches=read_batches(book),
-            facts=read_facts(book),
-            lost_replies=read_lost(book) + max(0, acknowledged - book.require_row(COUNT, tuple[Natural])[0]),
+            batches=read_batches(reader),
+            facts=read_facts(reader),
+            lost_replies=read_lost(reader)
+            + max(0, acknowledged - reader.require_row(COUNT, tuple[Natural])[0]),
         )

@@ -109,7 +109,7 @@ WHERE id = (SELECT MAX(id) FROM sessions)""".format(  # noqa: S608 - ours
     totals=", ".join(f"CAST(MIN(TOTAL({name}), {1 << 62}) AS INTEGER) AS {name}" for name in _TOKENS),
 )
 
-# The tokens of replies with log probabilities, and the times of people's answers: see ledger/logprobs.
+# The tokens of replies with log probabilities, and the times of people's answers: see ledger/reply_details.
 LOGPROBS = """\
 CREATE TABLE logprobs (
     scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,

@@ -154,36 +154,36 @@ class RunStatus(msgspec.Struct, frozen=True):
         return self.message
 
 
-def read_sessions(book: CheckedReader) -> list[LedgerSession]:
+def read_sessions(reader: CheckedReader) -> list[LedgerSession]:
     """Return every session in order."""
-    return book.read_rows(
+    return reader.read_rows(
         f"SELECT {', '.join(LedgerSession._fields)} FROM sessions ORDER BY id",  # noqa: S608 - ours
         LedgerSession,
     )
 
 
-def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
+def count_outcomes(reader: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
     """Return the number of outcomes of a scope by (status, reason)."""
-    return book.read_derived(
+    return reader.read_derived(
         f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
         tuple[Status, str | None, Natural],
         scope.values,
     )
 
 
-def read_status(book: CheckedReader) -> RunStatus:
+def read_status(reader: CheckedReader) -> RunStatus:
     """Read the status in one snapshot."""
-    with book.run_transaction():
-        plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
+    with reader.run_transaction():
+        plan = read_plan(reader) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
         sums: dict[Status, Counter[str]] = {status: Counter() for status in Status}
-        for status, reason, count in count_outcomes(book, plan.scope):
+        for status, reason, count in count_outcomes(reader, plan.scope):
             sums[status][reason or "unknown"] += count
-        totals = book.require_row(
+        totals = reader.require_row(
             f"SELECT {sum_column('made')}, {sum_column('retried')}, SUM(cost_usd), {', '.join(map(sum_column, _TOKENS))} "  # noqa: S608
             "FROM sessions",
             tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
-        last = book.read_row(
+        last = reader.read_row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host, id, "
             "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT "
             "1), started_at) FROM sessions ORDER BY id DESC LIMIT 1",
@@ -195,47 +195,47 @@ def read_status(book: CheckedReader) -> RunStatus:
     return RunStatus(plan, sums[Status.ACCEPTED].total(), rejected, failed, counts, *last[1:])
 
 
-def read_plan(book: CheckedReader) -> RunPlan | None:
+def read_plan(reader: CheckedReader) -> RunPlan | None:
     """Return the run's plan; None if it is not stored yet."""
-    plan = decode_fact(read_fact(book, PLAN), RunPlan, book.path, "its plan")
+    plan = decode_fact(read_fact(reader, PLAN), RunPlan, reader.path, "its plan")
     if plan is not None and plan.first > plan.scenarios:
-        raise make_damaged_error(book.path, "its plan ends before it begins")
+        raise make_damaged_error(reader.path, "its plan ends before it begins")
     return plan
 
 
-def read_lost(book: CheckedReader) -> int:
+def read_lost(reader: CheckedReader) -> int:
     """Return the number of lost replies, as of the last session."""
-    noted = read_fact(book, LOST)
+    noted = read_fact(reader, LOST)
     return int(noted) if noted is not None and noted.isdecimal() and len(noted) < 19 else 0
 
 
-def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
+def sum_charges(reader: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
     """Return (tokens, US dollars) used by all sessions, including outstanding calls. `price` values replies
     stored without a cost."""
-    tokens, cost, prompt, completion = book.require_row(
+    tokens, cost, prompt, completion = reader.require_row(
         f"SELECT {sum_column('charged_tokens')}, {sum_pico_column('cost_usd')}, "  # noqa: S608 - ours
         f"{sum_column('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
         f"{sum_column('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
         "FROM replies",
         tuple[Natural, Natural, Natural, Natural],
     )
-    for more_tokens, more_pico in (sum_lost(book), sum_out(book)):
+    for more_tokens, more_pico in (sum_lost(reader), sum_out(reader)):
         tokens, cost = tokens + more_tokens, cost + more_pico
     return tokens, cost / PICO + price(prompt, completion)
 
 
-def sum_lost(book: CheckedReader) -> tuple[int, int]:
+def sum_lost(reader: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) charged for calls without a stored answer, at their maximum, since the
     service may have worked on them."""
     sql = f"SELECT {sum_column('lost_tokens')}, {sum_pico_column('lost_usd')} FROM sessions"  # noqa: S608 - ours
-    return book.require_row(sql, tuple[Natural, Natural])
+    return reader.require_row(sql, tuple[Natural, Natural])
 
 
-def sum_out(book: CheckedReader) -> tuple[int, int]:
+def sum_out(reader: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) reserved for outstanding work, at its maximum: calls under way (including
     those of a dead process), sent batches, and request files that are not yet sent."""
     sql = f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} FROM outstanding"  # noqa: S608 - ours
-    return book.require_row(sql, tuple[Natural, Natural])
+    return reader.require_row(sql, tuple[Natural, Natural])
 
 
 State = Literal[
@@ -272,9 +272,9 @@ class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, ren
 _BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
 
 
-def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
+def read_batches(reader: CheckedReader, *states: State) -> list[NotedBatch]:
     """Return the batches in one of these states, or all, in order of creation."""
-    return [batch for batch in book.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
+    return [batch for batch in reader.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
 
 
 def sum_column(column: str) -> str:

@@ -91,8 +91,8 @@ class RowCounter:
     function, and SQLite would drop its exception.
     """
 
-    def __init__(self, book: CheckedReader, *, told: bool = False) -> None:
-        self._path = book.path  # the path, not the connection, since the connection refers to this object
+    def __init__(self, reader: CheckedReader, *, told: bool = False) -> None:
+        self._path = reader.path  # the path, not the connection, since the connection refers to this object
         self._told = told
         self._inserted: dict[str, _Table] = {}
         self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, removed
@@ -102,11 +102,11 @@ class RowCounter:
         # MEMORY` would also keep SQLite's sorting in memory, such as all groups of a run.
         sql = ["PRAGMA recursive_triggers = ON"]
         for table in _PROBLEMS:
-            if table == "sessions" or not book.has_table(table):
+            if table == "sessions" or not reader.has_table(table):
                 continue
             self._rows[table] = (len(_list_columns(table)), [], [])
-            book.connection.create_function(f"{table}_added", 1, self._rows[table][1].append)
-            book.connection.create_function(f"{table}_removed", 1, self._rows[table][2].append)
+            reader.connection.create_function(f"{table}_added", 1, self._rows[table][1].append)
+            reader.connection.create_function(f"{table}_removed", 1, self._rows[table][2].append)
             plus = _render_calls(f"{table}_added", table, "NEW")
             minus = _render_calls(f"{table}_removed", table, "OLD")
             for change, row, calls in (
@@ -121,9 +121,9 @@ class RowCounter:
                     f"CREATE TEMP TRIGGER {table}_{change} AFTER {change} ON main.{table} {when} BEGIN "
                     f"SELECT {calls}; END"
                 )
-        with book.explain_errors():
-            book.connection.executescript("; ".join(sql))
-        book.connection.counter = self
+        with reader.explain_errors():
+            reader.connection.executescript("; ".join(sql))
+        reader.connection.counter = self
 
     def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
         """Count the rows of a statement that was executed for these rows and changed `count` rows."""
@@ -142,29 +142,29 @@ class RowCounter:
 
     def settle(self, connection: LedgerConnection) -> None:
         """Change the tally by the rows of this transaction."""
-        book = CheckedReader(connection, self._path)
+        reader = CheckedReader(connection, self._path)
         # A damaged tally is left as it is: `validate` reports it, and the next session makes a new one.
         with contextlib.suppress(DamagedError):
-            if (tally := self._read(book)) is not None:
-                self._tally = self._apply_changes(book, tally)
+            if (tally := self._read(reader)) is not None:
+                self._tally = self._apply_changes(reader, tally)
                 self._noted = msgspec.json.encode(self._tally).decode()
                 for _, (name, value) in put_fact(_TALLY, self._noted):  # an update writes fewer pages
                     connection.execute(_CHANGE, (value, name))
         self.forget()
 
-    def _read(self, book: CheckedReader) -> _Tally | None:
+    def _read(self, reader: CheckedReader) -> _Tally | None:
         """Return the tally, usually the one that this connection wrote."""
-        row = book.connection.execute(_VALUE, (_TALLY,)).fetchone()
-        return self._tally if row is not None and row[0] == self._noted else _read(book)
+        row = reader.connection.execute(_VALUE, (_TALLY,)).fetchone()
+        return self._tally if row is not None and row[0] == self._noted else _read(reader)
 
-    def _apply_changes(self, book: CheckedReader, tally: _Tally) -> _Tally:
+    def _apply_changes(self, reader: CheckedReader, tally: _Tally) -> _Tally:
         tables = dict(tally.tables)
         for name, new in self._inserted.items():
             tables[name] = tables[name].plus(new)
         for name, (columns, added, removed) in self._rows.items():
             if added or removed:
                 tables[name] = tables[name].plus(_sum_rows(added, columns)).minus(_sum_rows(removed, columns))
-        number, row = _read_last(book)
+        number, row = _read_last(reader)
         if number < tally.last[0]:  # another program removed it
             number, row = tally.last
         elif number == tally.last[0]:
@@ -189,80 +189,80 @@ def connect_counted(path: Path) -> LedgerConnection:
 
 def has_tally(path: Path) -> bool:
     """Return whether the ledger at `path` has a tally."""
-    with open_to_read(path) as book:
-        return _read(book) is not None
+    with open_to_read(path) as reader:
+        return _read(reader) is not None
 
 
-def find_changed_tables(book: CheckedReader) -> Iterator[str]:
+def find_changed_tables(reader: CheckedReader) -> Iterator[str]:
     """Yield a sentence for each table that differs from the tally."""
-    with book.run_transaction():
-        tally = _read(book)
-        changed = [] if tally is None else [*tally.damaged, *_find_changed(book, tally, _PROBLEMS)]
-        if book.require_row(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
+    with reader.run_transaction():
+        tally = _read(reader)
+        changed = [] if tally is None else [*tally.damaged, *_find_changed(reader, tally, _PROBLEMS)]
+        if reader.require_row(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
             changed.append("meta")
-    return (f"{book.path}: {_PROBLEMS[name]}" for name in dict.fromkeys(changed) if name in _PROBLEMS)
+    return (f"{reader.path}: {_PROBLEMS[name]}" for name in dict.fromkeys(changed) if name in _PROBLEMS)
 
 
-def open_tally(book: CheckedReader) -> list[str]:
+def open_tally(reader: CheckedReader) -> list[str]:
     """Count the rows of a ledger without a tally. Otherwise return a sentence for each table that differs
     from the tally and that no session makes again. These tables stay marked as damaged, except replies, whose
     calls a session repeats."""
-    with book.run_transaction("BEGIN IMMEDIATE"):
+    with reader.run_transaction("BEGIN IMMEDIATE"):
         try:
-            tally = _read(book)
+            tally = _read(reader)
         except DamagedError:  # `validate` has reported it
             tally = None
         if tally is None:
-            _write(book, _Tally(dict.fromkeys(_PROBLEMS, _Table())))
-            count_tables(book, _PROBLEMS)
+            _write(reader, _Tally(dict.fromkeys(_PROBLEMS, _Table())))
+            count_tables(reader, _PROBLEMS)
             return []
-        changed = _find_changed(book, tally, _LASTING)
+        changed = _find_changed(reader, tally, _LASTING)
         damaged = dict.fromkeys([*tally.damaged, *(name for name in changed if name != "replies")])
         if changed:
-            _write(book, msgspec.structs.replace(tally, damaged=tuple(damaged)))
-            count_tables(book, changed)
-    return [f"{book.path}: {_PROBLEMS[name]}" for name in changed]
+            _write(reader, msgspec.structs.replace(tally, damaged=tuple(damaged)))
+            count_tables(reader, changed)
+    return [f"{reader.path}: {_PROBLEMS[name]}" for name in changed]
 
 
-def count_repaired_tables(book: CheckedReader) -> None:
+def count_repaired_tables(reader: CheckedReader) -> None:
     """Count the tables whose damaged rows were removed, in the present transaction."""
-    count_tables(book, _MADE_AGAIN)
+    count_tables(reader, _MADE_AGAIN)
 
 
-def count_tables(book: CheckedReader, names: Iterable[str]) -> None:
+def count_tables(reader: CheckedReader, names: Iterable[str]) -> None:
     """Update the tally to the present content of these tables, in the present transaction."""
-    if book.connection.counter is not None:
-        book.connection.counter.settle(book.connection)
-    tally = _read(book)
+    if reader.connection.counter is not None:
+        reader.connection.counter.settle(reader.connection)
+    tally = _read(reader)
     assert tally is not None, "opening made it"
-    last = _read_last(book) if "sessions" in names else tally.last
-    tables = tally.tables | {name: _count(book, name) for name in names}
-    _write(book, _Tally(tables, last, tally.damaged))
+    last = _read_last(reader) if "sessions" in names else tally.last
+    tables = tally.tables | {name: _count(reader, name) for name in names}
+    _write(reader, _Tally(tables, last, tally.damaged))
 
 
-def _read(book: CheckedReader) -> _Tally | None:
-    return decode_fact(read_fact(book, _TALLY), _Tally, book.path, "its tally")
+def _read(reader: CheckedReader) -> _Tally | None:
+    return decode_fact(read_fact(reader, _TALLY), _Tally, reader.path, "its tally")
 
 
-def _write(book: CheckedReader, tally: _Tally) -> None:
+def _write(reader: CheckedReader, tally: _Tally) -> None:
     for sql, values in put_fact(_TALLY, msgspec.json.encode(tally).decode()):
-        book.write(sql, values)
+        reader.write(sql, values)
 
 
-def _find_changed(book: CheckedReader, tally: _Tally, names: Iterable[str]) -> list[str]:
-    return [name for name in names if _count(book, name) != tally.tables.get(name)]
+def _find_changed(reader: CheckedReader, tally: _Tally, names: Iterable[str]) -> list[str]:
+    return [name for name in names if _count(reader, name) != tally.tables.get(name)]
 
 
-def _count(book: CheckedReader, table: str) -> _Table:
+def _count(reader: CheckedReader, table: str) -> _Table:
     """Return the number of rows of a table, and the sum of their checksums."""
-    if not book.has_table(table):
+    if not reader.has_table(table):
         return _Table()
     where = f"WHERE {_NOT_OWN}" if table == "meta" else ""
-    with book.explain_errors():
+    with reader.explain_errors():
         if table in _COUNTED:
-            return _Table(*book.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone())  # noqa: S608 - ours
+            return _Table(*reader.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone())  # noqa: S608 - ours
         rows = checksum = 0
-        for row in book.connection.execute(f"{_select(table)} {where}"):
+        for row in reader.connection.execute(f"{_select(table)} {where}"):
             rows, checksum = rows + 1, checksum + crc32(_encode(row))
     return _Table(rows, checksum)
 
@@ -276,10 +276,10 @@ def _sum_rows(values: list[Any], columns: int) -> _Table:
     return _Table(len(rows), sum(crc32(_encode(values[at : at + columns])) for at in rows))
 
 
-def _read_last(book: CheckedReader) -> tuple[int, _Table]:
+def _read_last(reader: CheckedReader) -> tuple[int, _Table]:
     """Return the number of the last session, and its row."""
-    with book.explain_errors():
-        row = book.connection.execute(f"{_select('sessions')} ORDER BY id DESC LIMIT 1").fetchone()
+    with reader.explain_errors():
+        row = reader.connection.execute(f"{_select('sessions')} ORDER BY id DESC LIMIT 1").fetchone()
     return (0, _Table()) if row is None else (row[0], _Table(1, crc32(_encode(row))))
 
 

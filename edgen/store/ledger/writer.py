@@ -5,7 +5,7 @@ next one queues. A short pause before each commit lets the group grow, since a c
 row. The pause ends when `enough` callers wait, since others depend on them.
 
 If another program locks the database, the writer waits and reports it, since queued replies are paid for.
-Once the run ends (`close`, `hurry`), the wait is limited.
+Once the run ends (`close`, `stop_waiting`), the wait is limited.
 
 A small file next to the ledger has the number of replies on disk (`Acknowledgement`), so that a lost log is
 noticed.
@@ -77,7 +77,7 @@ class Acknowledgement:
         self._noted = -1
         self._file: int | None = None
         with contextlib.suppress(OSError):
-            number = system.open_as_it_is(_find_place(ledger), os.O_WRONLY | os.O_CREAT)
+            number = system.open_no_follow(_find_place(ledger), os.O_WRONLY | os.O_CREAT)
             found = os.fstat(number)
             # Do not write to links and special files.
             if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
@@ -166,7 +166,7 @@ class Writer:
             self._full.set()
         return future
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """Stop waiting for a database that another program locks."""
         self._patience = 0.0
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_for_terminal
 from edgen.store.people.shared_book import SharedBook, as_json
 
 _LONGEST_NAME = 60
@@ -86,12 +86,12 @@ class People(SharedBook):
         """
         if not _NAME.fullmatch(person):
             raise UsageError(
-                f"{escape_hidden(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to "
+                f"{escape_for_terminal(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to "
                 f"{_LONGEST_NAME} letters, digits and signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 "INSERT INTO invitations (person, task, secret, made) VALUES (?, ?, ?, ?)",
                 (person, task, _digest_secret(secret), now),
             )
@@ -106,20 +106,22 @@ class People(SharedBook):
 
     def revoke(self, n: int, now: float) -> None:
         """Revoke an invitation and its sessions. Answers that were given stay."""
-        with self._write_in_transaction() as book:
-            book.execute("UPDATE invitations SET revoked = ? WHERE n = ? AND revoked IS NULL", (now, n))
-            book.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
+        with self._write_in_transaction() as connection:
+            connection.execute("UPDATE invitations SET revoked = ? WHERE n = ? AND revoked IS NULL", (now, n))
+            connection.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
 
-    def enter(self, secret: str, now: float) -> str | None:
+    def open_session(self, secret: str, now: float) -> str | None:
         """Exchange an invitation's secret for that of a new session; None if it is unknown or revoked."""
         session = secrets.token_urlsafe(24)
-        with self._write_in_transaction() as book:
-            found = book.execute(
+        with self._write_in_transaction() as connection:
+            found = connection.execute(
                 "SELECT n FROM invitations WHERE secret = ? AND revoked IS NULL", (_digest_secret(secret),)
             ).fetchone()
             if found is None:
                 return None
-            book.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_digest_secret(session), found[0], now))
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?)", (_digest_secret(session), found[0], now)
+            )
         return session
 
     def find_invitation(self, session: str) -> Invitation | None:
@@ -148,8 +150,8 @@ class People(SharedBook):
 
     def set_up(self, task: str, value: Any) -> None:
         """Store the settings of a task, in place of earlier ones."""
-        with self._write_in_transaction() as book:
-            book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
+        with self._write_in_transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
 
     def assign(
         self, task: str, unit: str, person: str, most: int, now: float, patience: float = math.inf
@@ -158,19 +160,19 @@ class People(SharedBook):
 
         A person who has had it for over `patience` seconds without an answer keeps it, but no longer counts.
         """
-        with self._write_in_transaction() as book:
+        with self._write_in_transaction() as connection:
             holders = [
                 name
-                for name, at in book.execute(
+                for name, at in connection.execute(
                     "SELECT person, at FROM assigned WHERE task = ? AND unit = ?", (task, unit)
                 )
-                if name == person or now - at <= patience or _has_answered(book, task, unit, name)
+                if name == person or now - at <= patience or _has_answered(connection, task, unit, name)
             ]
             if person in holders:
                 return True
             if len(holders) >= most:
                 return False
-            book.execute("INSERT INTO assigned VALUES (?, ?, ?, ?)", (task, unit, person, now))
+            connection.execute("INSERT INTO assigned VALUES (?, ?, ?, ?)", (task, unit, person, now))
             return True
 
     def list_assigned(self, task: str, person: str | None = None) -> list[tuple[str, str, float]]:
@@ -183,8 +185,8 @@ class People(SharedBook):
 
     def release(self, task: str, unit: str, person: str) -> None:
         """Take back a unit that a person did not answer, so that others can get it."""
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 "DELETE FROM assigned WHERE task = ? AND unit = ? AND person = ?", (task, unit, person)
             )
 
@@ -195,6 +197,7 @@ class People(SharedBook):
         person: str,
         form: str,
         value: Any,
+        *,
         shown: Any,
         seconds: float | None,
         now: float,
@@ -213,8 +216,8 @@ class People(SharedBook):
             seconds,
             now,
         )
-        with self._write_in_transaction() as book:
-            done = book.execute(
+        with self._write_in_transaction() as connection:
+            done = connection.execute(
                 "INSERT OR IGNORE INTO answers (task, unit, person, form, value, shown, seconds, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
@@ -247,8 +250,8 @@ def has_people(folder: Path) -> bool:
     return (folder / "people" / "people.db").exists()
 
 
-def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -> bool:
-    found = book.execute(
+def _has_answered(connection: sqlite3.Connection, task: str, unit: str, person: str) -> bool:
+    found = connection.execute(
         "SELECT 1 FROM answers WHERE task = ? AND person = ? AND unit = ? LIMIT 1", (task, person, unit)
     )
     return found.fetchone() is not None

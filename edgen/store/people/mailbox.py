@@ -125,8 +125,8 @@ DROP TABLE old_ends;
         """Put a request in, unless it is already there."""
         place = _list_place_columns(ConversationPlace.of(request))
         row = (*place, request.key, request.role, as_json(request.together), as_json(request), now)
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 "INSERT INTO requests (arm, scenario, task, key, role, together, request, put, sitting)"  # noqa: S608
                 f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, {_NEXT_SITTING})"
                 " ON CONFLICT (key) DO UPDATE SET sitting = excluded.sitting WHERE done IS NULL",
@@ -156,8 +156,8 @@ DROP TABLE old_ends;
 
     def give_up(self, key: str, now: float) -> None:
         """Mark the person of a request as gone, unless the request is answered."""
-        with self._write_in_transaction() as book:
-            book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
+        with self._write_in_transaction() as connection:
+            connection.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
     def has_left(self, conversation: ConversationPlace, role: str) -> bool:
         """Return whether the person of a role left the conversation's present sitting."""
@@ -167,8 +167,8 @@ DROP TABLE old_ends;
 
     def end(self, conversation: ConversationPlace, now: float) -> None:
         """Record that no more requests about a conversation follow."""
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 "INSERT OR IGNORE INTO ends SELECT arm, scenario, task, max(sitting), ? FROM requests"
                 " WHERE arm = ? AND scenario = ? AND task = ? GROUP BY arm, scenario, task",
                 (now, *_list_place_columns(conversation)),
@@ -212,13 +212,15 @@ DROP TABLE old_ends;
 
     def note_seen(self, key: str, now: float) -> None:
         """Note the time at which a request was first shown to its person."""
-        with self._write_in_transaction() as book:
-            book.execute("UPDATE requests SET seen = max(?, put) WHERE key = ? AND seen IS NULL", (now, key))
+        with self._write_in_transaction() as connection:
+            connection.execute(
+                "UPDATE requests SET seen = max(?, put) WHERE key = ? AND seen IS NULL", (now, key)
+            )
 
     def note_typing(self, seat: Seat, now: float) -> None:
         """Note the time at which a seat's person began to write the awaited answer."""
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS "  # noqa: S608
                 "NULL AND seen IS NOT NULL",
                 (now, *_list_seat_values(seat)),
@@ -227,8 +229,8 @@ DROP TABLE old_ends;
     def answer(self, key: str, text: str, person: str, now: float) -> bool:
         """Store the answer to a request. Return False if it was answered before, or no longer waits. Its time
         is never before that of an earlier step, even if a clock was set back."""
-        with self._write_in_transaction() as book:
-            done = book.execute(
+        with self._write_in_transaction() as connection:
+            done = connection.execute(
                 "UPDATE requests SET answer = ?, person = ?, done = max(?, coalesce(typed, seen, put))"
                 " WHERE key = ? AND done IS NULL",
                 (text, person, now, key),
@@ -271,20 +273,20 @@ DROP TABLE old_ends;
         """
         if not self._has_returned(person, role, now, patience / 3) and not self._is_free(person, role):
             return None
-        with self._write_in_transaction() as book:
-            book.execute(
+        with self._write_in_transaction() as connection:
+            connection.execute(
                 "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = "
                 "excluded.seen, came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
                 (role, person, now, now, now - patience),
             )
-            free = book.execute(_FREE, (role, role, role, person, role, person)).fetchone()
+            free = connection.execute(_FREE, (role, role, role, person, role, person)).fetchone()
             if free is not None:
                 arm, scenario, task, sitting, together = free
                 seated = {role: person}
                 known = msgspec.json.decode(together)
                 for one in known if role in known else ():
                     place = (one, now - patience, scenario, task, arm, sitting, arm)
-                    found = book.execute(_LONGEST_WAITING, place).fetchall()
+                    found = connection.execute(_LONGEST_WAITING, place).fetchall()
                     others = [name for (name,) in found if one == role or name not in seated.values()]
                     if not others:
                         break
@@ -295,8 +297,8 @@ DROP TABLE old_ends;
                     token = secrets.token_hex(4).upper()
                     for one, who in seated.items():
                         row = (arm, scenario, task, sitting, one, who, token, now)
-                        book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-                        book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
+                        connection.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                        connection.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
                     return _make_seat(arm, scenario, task, sitting, role, person, token, now)
         return None
 

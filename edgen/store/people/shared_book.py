@@ -37,7 +37,7 @@ class SharedBook:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "people" / self.NAME
         self._lock = threading.Lock()
-        self._book = self._open()
+        self._connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -50,39 +50,39 @@ class SharedBook:
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
             raise RunError(f"{self.path}: it is a link or not a file; move it away.")
         with self._explain_errors():
-            book = sqlite3.connect(
+            connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
-            known = book.execute("PRAGMA application_id").fetchone()[0]
+            known = connection.execute("PRAGMA application_id").fetchone()[0]
             if known not in (0, self.APPLICATION_ID):
-                book.close()
+                connection.close()
                 raise RunError(f"{self.path}: this is not {self.ABOUT}; move it away.")
-            _enable_write_ahead_log(book)
-            book.execute("PRAGMA synchronous = FULL")
+            _enable_write_ahead_log(connection)
+            connection.execute("PRAGMA synchronous = FULL")
             if not known:
                 # The number is set last: another process that reads it finds the tables.
-                book.executescript(
+                connection.executescript(
                     f"{self.TABLES}\nPRAGMA user_version = {len(self.CHANGES)};"
                     f"\nPRAGMA application_id = {self.APPLICATION_ID};"
                 )
-            self._renew(book)
+            self._renew(connection)
         self._identity = (kind.st_dev, kind.st_ino)
-        return book
+        return connection
 
-    def _renew(self, book: sqlite3.Connection) -> None:
+    def _renew(self, connection: sqlite3.Connection) -> None:
         """Upgrade the tables of a file from an earlier version. Raises RunError if a later version wrote
         it."""
         version = "PRAGMA user_version"
-        if book.execute(version).fetchone()[0] < len(self.CHANGES):
-            book.execute("BEGIN IMMEDIATE")
+        if connection.execute(version).fetchone()[0] < len(self.CHANGES):
+            connection.execute("BEGIN IMMEDIATE")
             for number, change in enumerate(self.CHANGES, 1):
-                if book.execute(version).fetchone()[0] < number:  # else another process has done it
+                if connection.execute(version).fetchone()[0] < number:  # else another process has done it
                     for statement in filter(str.strip, change.split(";")):
-                        book.execute(statement)
-                    book.execute(f"{version} = {number}")
-            book.execute("COMMIT")
-        if book.execute(version).fetchone()[0] > len(self.CHANGES):
-            book.close()
+                        connection.execute(statement)
+                    connection.execute(f"{version} = {number}")
+            connection.execute("COMMIT")
+        if connection.execute(version).fetchone()[0] > len(self.CHANGES):
+            connection.close()
             raise RunError(f"{self.path}: a newer edgen wrote this file; use that version.")
 
     def is_current(self) -> bool:
@@ -95,7 +95,7 @@ class SharedBook:
 
     def close(self) -> None:
         with self._lock:
-            self._book.close()
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -105,18 +105,18 @@ class SharedBook:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explain_errors():
-            return self._book.execute(statement, values).fetchall()
+            return self._connection.execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def _write_in_transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, self._explain_errors():
-            self._book.execute("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._book
+                yield self._connection
             except BaseException:
-                self._book.execute("ROLLBACK")
+                self._connection.execute("ROLLBACK")
                 raise
-            self._book.execute("COMMIT")
+            self._connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def _explain_errors(self) -> Iterator[None]:
@@ -127,13 +127,13 @@ class SharedBook:
             raise RunError(f"{self.path}: it cannot be used ({problem}).") from None
 
 
-def _enable_write_ahead_log(book: sqlite3.Connection) -> None:
+def _enable_write_ahead_log(connection: sqlite3.Connection) -> None:
     """Turn on the write-ahead log. While another process opens the file and changes this setting, SQLite
     fails instead of waiting, so try again."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            book.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as problem:
             if "locked" not in str(problem) or time.monotonic() > until:

@@ -147,7 +147,14 @@ class _Pages:
             return render_problem_page(str(problem), 400, "/task")
         try:
             new = asked.people.answer(
-                invitation.task, unit, person, form, value, shown, _compute_seconds(fields["since"], now), now
+                invitation.task,
+                unit,
+                person,
+                form,
+                value,
+                shown=shown,
+                seconds=_compute_seconds(fields["since"], now),
+                now=now,
             )
         except EdgenError:
             return render_problem_page(_UNSTORED, 409, "/task")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.annotation.label_files import read_given
+from edgen.annotation.label_files import read_label_file
 from edgen.annotation.layer import LayerFolder
 from edgen.annotation.pages import LabelUnit, list_label_units, make_task_name
 from edgen.config.label_set import LabelSet
@@ -114,7 +114,7 @@ def set_up(
         )
     right = before.known
     if known is not None:
-        given = read_given(known, reader, asking, gold=True).given
+        given = read_label_file(known, reader, asking, gold=True).labels
         right = {LabelUnit(one.id, one.turn, one.said).unit: {"labels": [*one.labels]} for one in given}
     return msgspec.structs.replace(before, labels=msgspec.to_builtins(labels), whole=whole, known=right)
 

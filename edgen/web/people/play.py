@@ -24,8 +24,8 @@ from edgen.protocols.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
     PlayerForm,
-    find_paper_after,
-    find_paper_before,
+    find_form_after,
+    find_form_before,
     find_players,
     find_role,
     make_task_name,
@@ -108,7 +108,7 @@ def _find_stage(player: _Player, *, again: bool) -> _Stage:
     """Return the state of a person, with a seat if one is free. `again`: after a conversation, take the next
     one."""
     config = _read_settings(player.run).get(player.role, HumanConfig())
-    if (paper := find_paper_before(config, _read_answers(player))) is not None:
+    if (paper := find_form_before(config, _read_answers(player))) is not None:
         return _Stage(paper.name, paper=paper)
     mailbox, now = player.mailbox, time.time()
     if mailbox is None:
@@ -116,7 +116,7 @@ def _find_stage(player: _Player, *, again: bool) -> _Stage:
     seat = mailbox.find_seat(player.person, player.role)
     if seat is not None and mailbox.is_over(seat):
         if not again and _is_played_in(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
-            if (paper := find_paper_after(config, _read_answers(player), seat.token)) is not None:
+            if (paper := find_form_after(config, _read_answers(player), seat.token)) is not None:
                 return _Stage(paper.name, seat, paper=paper)
             return _Stage("over", seat)
         seat = None
@@ -297,7 +297,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     return web.Response(status=303, headers={"Location": "/play"})
 
 
-async def change_paper(request: web.Request) -> web.StreamResponse:
+async def change_form(request: web.Request) -> web.StreamResponse:
     """Store a person's consent, or the answers to a questionnaire."""
     player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_find_stage, player, again=False)
@@ -319,7 +319,7 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
         player.person,
         paper.name_form(player.role, player.person),
     )
-    await asyncio.to_thread(people.answer, *place, value, paper.shown, None, now)
+    await asyncio.to_thread(people.answer, *place, value, shown=paper.shown, seconds=None, now=now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
@@ -367,7 +367,7 @@ FACE = InvitedTask(
         Route("GET", "/play", show_page, "person"),
         Route("GET", "/play/state", send_state, "person"),
         Route("POST", "/play/answer", change_answer, "person"),
-        Route("POST", "/play/paper", change_paper, "person"),
+        Route("POST", "/play/paper", change_form, "person"),
         Route("POST", "/play/next", change_next, "person"),
         Route("POST", "/play/leave", change_leave, "person"),
         Route("POST", "/play/typing", change_typing, "person"),

@@ -58,11 +58,11 @@ def compute_progress(people: People, task: str) -> Progress:
     )
 
 
-def summarize_players(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
+def summarize_players(answers: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
     """Return figures of the people who played each role: conversations, answers, seconds per answer, and how
     often the person left."""
     by: dict[str, dict[str, list[MailboxAnswer]]] = {}
-    for one in given:
+    for one in answers:
         if one.person:
             by.setdefault(one.request.role, {}).setdefault(one.person, []).append(one)
     return {

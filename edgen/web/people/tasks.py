@@ -139,7 +139,7 @@ class RunUnits(Generic[U, C]):
 class OwnAnswers(NamedTuple):
     """One person's answers: all of them, and those that count by unit."""
 
-    given: tuple[UnitAnswer, ...]
+    answers: tuple[UnitAnswer, ...]
     latest: Mapping[str, UnitAnswer]
 
     @property
@@ -228,7 +228,9 @@ class Queue:
         last = max(own.latest.values(), key=lambda one: one.n, default=None)
         if last is None:
             return False
-        return self._people.answer(self.task, last.unit, person, form, None, None, None, now)
+        return self._people.answer(
+            self.task, last.unit, person, form, None, shown=None, seconds=None, now=now
+        )
 
     def give_back(self, unit: str, person: str) -> None:
         """Make a unit that a person skipped available to others."""

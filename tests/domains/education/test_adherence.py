@@ -18,10 +18,10 @@ from edgen.domains.education.keywords import (
     MEASURES,
     VerdictCount,
     Verdicts,
-    asks,
+    has_question,
+    has_statement,
     judge_by_keywords,
     read_statements,
-    tells,
 )
 from edgen.evaluation.sample import Sample, cut
 from edgen.reading.phrase_kinds import find_families
@@ -133,11 +133,11 @@ def test_a_teacher_keeps_to_its_way_or_leaves_it(
 
 
 def test_telling_and_asking() -> None:
-    assert tells("Well. Rivers carve valleys over many thousands of years.")
-    assert not tells("I think that you will enjoy this one a lot.")
-    assert not tells("Rivers carve valleys.")
-    assert asks("Good. Why do rivers bend?")
-    assert not asks("Does that make sense? Any other questions?")
+    assert has_statement("Well. Rivers carve valleys over many thousands of years.")
+    assert not has_statement("I think that you will enjoy this one a lot.")
+    assert not has_statement("Rivers carve valleys.")
+    assert has_question("Good. Why do rivers bend?")
+    assert not has_question("Does that make sense? Any other questions?")
 
 
 def test_what_a_scenario_states() -> None:

@@ -20,7 +20,7 @@ from edgen.core.errors import EdgenError, ShortError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.domains.forum.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.families.dialogue import DIALOGUE
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
@@ -54,7 +54,7 @@ def plan_for(folder: Path, people: int, **changes: Any) -> Plan:
     }
     (folder / "space.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
     job = parse_job({**JOB, "space": "./space.yaml", **changes}, "job.yaml")
-    return make_plan(job, Reach.of(folder / "job.yaml"))
+    return make_plan(job, AllowedFiles.of(folder / "job.yaml"))
 
 
 def simulated(request: Request) -> str:
@@ -158,7 +158,7 @@ def test_nobody_is_told_what_only_another_knows(tmp_path: Path, people: int) -> 
 def test_the_wrong_one_and_the_right_one_of_shipped_spaces_are_apart(name: str) -> None:
     """The wrong member and the asker learn the right answer only from posts in the thread."""
     job = parse_job(yaml.safe_load((Path("jobs") / f"{name}.yaml").read_text("utf-8")), "job.yaml")
-    plan = make_plan(job, Reach.of(Path("jobs") / f"{name}.yaml"))
+    plan = make_plan(job, AllowedFiles.of(Path("jobs") / f"{name}.yaml"))
     assert find_unused(plan) == []
     right, wrong = {
         "homework_help": ("solution", "mistake"), "tech_support": ("cause", "rumour"),

@@ -31,7 +31,7 @@ from edgen.domains.guided.machines.model import Machine
 from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.session import KEPT, UNANSWERED
 from edgen.families.dialogue import DIALOGUE
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.kept_job import make_job_for_run
 from edgen.planning.load import make_plan, make_plans
 from edgen.planning.plan import Plan
@@ -103,7 +103,7 @@ def write_machine(folder: Path, head: dict[str, Any] | None = None, **states: An
 def plan_for(folder: Path, machine: str = "./desk", **changes: Any) -> Plan:
     guided = {"machine": machine, **changes.pop("guided", {})}
     job = parse_job({**JOB, "space": "./space.yaml", "guided": guided, **changes}, "job.yaml")
-    return make_plan(job, Reach.of(folder / "job.yaml"))
+    return make_plan(job, AllowedFiles.of(folder / "job.yaml"))
 
 
 def simulated(request: Request) -> str:
@@ -254,7 +254,7 @@ def test_without_a_model_only_the_partner_is_asked(desk: Path, chooser: str) -> 
 def test_the_prompt_of_a_role_played_by_chance_is_neither_shown_nor_counted(desk: Path) -> None:
     plan = plan_for(desk, guided={"chooser": "chance", "questionnaire": None})
     assert [*plan.list_first_requests(plan.scenario(0))] == ["partner"]
-    assert [*count_prompts(plan, range(2), Reach(desk, None)).mean] == ["partner"]
+    assert [*count_prompts(plan, range(2), AllowedFiles(desk, None)).mean] == ["partner"]
 
 
 def test_arms_may_differ_in_who_chooses(desk: Path) -> None:
@@ -366,7 +366,7 @@ def test_the_simulators_ratings_go_with_success() -> None:
         guided = {"machine": "lesson_plan", "turns": turns}
         return make_plan(
             parse_job({**JOB, "space": "lesson_plan", "guided": guided}, "job.yaml"),
-            Reach.of(Path("job.yaml")),
+            AllowedFiles.of(Path("job.yaml")),
         )
 
     plans = [lessons(100), lessons(14)]  # the second plan ends too early
@@ -530,7 +530,7 @@ def test_crwiz_own_files_run(shared_data: Path, tmp_path: Path) -> None:
     job = parse_job(
         {**JOB, "space": "./space.yaml", "guided": {"machine": str(shared_data / "crwiz_states")}}, "job.yaml"
     )
-    plan = make_plan(job, Reach.of(tmp_path / "job.yaml", outside=True))
+    plan = make_plan(job, AllowedFiles.of(tmp_path / "job.yaml", outside=True))
     reasons = {play(plan, index=index)[0].outcome["reason"] for index in range(10)}
     assert "dialogue_completed" in reasons
 
@@ -566,7 +566,7 @@ def test_a_runs_copy_of_the_job_holds_the_machine(desk: Path, tmp_path: Path) ->
         "arms": {"one": {}, "two": {"guided": {"machine": "./b/desk"}}},
     }  # fmt: skip
     job = parse_job(values, "job.yaml")
-    copied, texts = make_job_for_run(job, Reach.of(tmp_path / "job.yaml"))
+    copied, texts = make_job_for_run(job, AllowedFiles.of(tmp_path / "job.yaml"))
     assert [*texts]
     assert read_machine(copied["guided"]["machine"]) == load_machine(tmp_path / "a" / "desk")
     theirs = read_machine(copied["arms"]["two"]["guided"]["machine"])
@@ -575,8 +575,8 @@ def test_a_runs_copy_of_the_job_holds_the_machine(desk: Path, tmp_path: Path) ->
     for name, text in texts.items():
         (tmp_path / "run" / "inputs" / name).write_text(text)
     again = parse_job(yaml.safe_load(yaml.safe_dump(copied)), "job.yaml")
-    ours = make_plans(job, "job.yaml", Reach.of(tmp_path / "job.yaml"))
-    copies = make_plans(again, "job.yaml", Reach.of(tmp_path / "run" / "job.yaml"))
+    ours = make_plans(job, "job.yaml", AllowedFiles.of(tmp_path / "job.yaml"))
+    copies = make_plans(again, "job.yaml", AllowedFiles.of(tmp_path / "run" / "job.yaml"))
     assert {arm: plan.make_fingerprint({}) for arm, plan in ours.items()} == {
         arm: plan.make_fingerprint({}) for arm, plan in copies.items()
     }
@@ -699,7 +699,7 @@ def test_education_dialogues_layout_holds_no_events(tmp_path: Path) -> None:
                   greet={"formulations": ["Hello."]}, tell={"formulations": ["So."]})  # fmt: skip
     job = parse_job({**JOB, "space": "education_dialogue", "guided": {"machine": "./desk"}}, "job.yaml")
     with pytest.raises(EdgenError, match="family: dialogue"):
-        make_plan(job, Reach.of(tmp_path / "job.yaml"))
+        make_plan(job, AllowedFiles.of(tmp_path / "job.yaml"))
 
 
 # ---- reading choices

@@ -17,7 +17,7 @@ from edgen.domains.guided.events import ACTS, GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.drawings import Drawing, Picture
 from edgen.evaluation.measure import add_up, list_comparisons
-from edgen.evaluation.measuring import Quality, list_measures, measure, render
+from edgen.evaluation.measuring import ArmMeasures, list_measures, measure, render
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import DataSet, Sample, Words
 from edgen.evaluation.views import list_blocks
@@ -34,7 +34,7 @@ from tests.domains.guided.records import ITEMS, LEADS, SAYS, records, sample, tu
 ONLY = ("endings", "subtasks", "guidance", "acts", "ratings")
 
 
-def measured(samples: list[Sample]) -> Quality:
+def measured(samples: list[Sample]) -> ArmMeasures:
     data = DataSet(name="planted", samples=lambda: iter(samples), family=DIALOGUE, roles=())
     return measure(data, ONLY)
 

@@ -21,7 +21,7 @@ from edgen.domains.tutoring.judging import read_best_worst
 from edgen.domains.tutoring.labeller import UNLABELLED
 from edgen.domains.tutoring.session import AT_ONCE, MISSING
 from edgen.domains.tutoring.simulation import rate_response
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.kept_job import make_job_for_run
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
@@ -111,7 +111,7 @@ def test_planted_mistakes_of_the_labeller_stand_beside_what_is_said() -> None:
         "labeller": {"type": "simulator", "confusion": {"Hint": {"Other": 0.3}}},
     }
     job = {**JOB, "backends": backends, "tutoring": {"labelled_by": "both"}}
-    assert make_plan(parse_job(job, "job.yaml"), Reach.of(Path("job.yaml"))).roles == (
+    assert make_plan(parse_job(job, "job.yaml"), AllowedFiles.of(Path("job.yaml"))).roles == (
         "tutor",
         "student",
         "labeller",
@@ -207,8 +207,8 @@ def test_label_sets_are_named_and_a_run_keeps_their_labels(tmp_path: Path) -> No
         },
         "job.yaml",
     )
-    reach = Reach.of(tmp_path / "job.yaml")
-    plan = make_plan(job, reach)
+    allowed = AllowedFiles.of(tmp_path / "job.yaml")
+    plan = make_plan(job, allowed)
     moves = find_label_set("teacher_moves").definitions
     assert plan.settings.named_actions == {
         "student": {"Try": "tries", "Ask": "asks", "Else": "anything else"},
@@ -228,12 +228,12 @@ def test_label_sets_are_named_and_a_run_keeps_their_labels(tmp_path: Path) -> No
         },
         "job.yaml",
     )
-    kept, _ = make_job_for_run(armed, reach)
+    kept, _ = make_job_for_run(armed, allowed)
     assert kept["arms"]["a"]["tutoring"]["actions"] == {
         "student": plan.settings.named_actions["student"],
         "tutor": read_cima_actions()["tutor"],
     }
-    assert make_plan(parse_job({**JOB, "tutoring": {}}, "job.yaml"), reach).job == plan_for(tutoring={}).job
+    assert make_plan(parse_job({**JOB, "tutoring": {}}, "job.yaml"), allowed).job == plan_for(tutoring={}).job
 
 
 # ---- actions wanted by the student's actions
@@ -351,7 +351,7 @@ def test_a_label_set_outside_of_the_project_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(
         LabelSetError, match=r"outside of the job's project .* --set tutoring.actions.student="
     ):
-        make_plan(job, Reach(tmp_path / "job", tmp_path / "job"))
+        make_plan(job, AllowedFiles(tmp_path / "job", tmp_path / "job"))
 
 
 def prompts(plan: Plan) -> dict[str, str]:

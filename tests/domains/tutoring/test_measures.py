@@ -21,7 +21,7 @@ from edgen.domains.tutoring.family import TUTORING
 from edgen.domains.tutoring.read_cima import READER
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measuring import Quality, measure, render
+from edgen.evaluation.measuring import ArmMeasures, measure, render
 from edgen.evaluation.sample import Sample
 from edgen.families.reader import find_reader_of_record
 from edgen.families.record_files import is_recognized
@@ -35,7 +35,7 @@ ONLY = ("actions", "action_agreement", "exercises", "tutor_words")
 
 
 @pytest.fixture(scope="module")
-def prep(shared_data: Path) -> Quality:
+def prep(shared_data: Path) -> ArmMeasures:
     (data,) = open_data_sets([shared_data / "cima_prep_head.json"])
     return measure(data, ONLY)
 
@@ -56,7 +56,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
 # ---- the released files
 
 
-def test_the_actions_are_those_of_the_release(prep: Quality) -> None:
+def test_the_actions_are_those_of_the_release(prep: ArmMeasures) -> None:
     """Shares recomputed from the release at 3fa4859; the paper counts more responses than were released."""
     found = prep.values["actions"]
     tutor, student = found.roles["Tutor"], found.roles["Student"]
@@ -81,13 +81,13 @@ def test_the_actions_are_those_of_the_release(prep: Quality) -> None:
     assert round(100 * tutor.lead, 1) == 26.5
 
 
-def test_responses_by_what_the_student_did(prep: Quality) -> None:
+def test_responses_by_what_the_student_did(prep: ArmMeasures) -> None:
     responses = prep.values["actions"].responses
     assert round(100 * responses["Question"][1]["Hint"], 1) == 83.0
     assert round(100 * responses["Guess"][1]["Correction"], 1) == 55.1
 
 
-def test_agreement_of_three_tutors(prep: Quality) -> None:
+def test_agreement_of_three_tutors(prep: ArmMeasures) -> None:
     found = prep.values["action_agreement"]
     assert (found.contexts, found.responses, found.complete, found.agreed) == (1_135, 3, 992, 200)
     assert round(100 * found.of_all.value, 1) == 17.6
@@ -101,7 +101,7 @@ def test_agreement_of_three_tutors(prep: Quality) -> None:
     assert 0.2 < found.alpha < 0.3
 
 
-def test_words_of_tutors_and_students(prep: Quality) -> None:
+def test_words_of_tutors_and_students(prep: ArmMeasures) -> None:
     found = prep.values["tutor_words"]
     assert found.responses.n == 3_315
     assert (round(found.responses.mean, 2), round(found.responses.sd, 2)) == (9.75, 6.83)
@@ -110,7 +110,7 @@ def test_words_of_tutors_and_students(prep: Quality) -> None:
     assert found.other_words.mean < found.responses.mean
 
 
-def test_what_the_release_cannot_tell_is_said_to_be_missing(prep: Quality) -> None:
+def test_what_the_release_cannot_tell_is_said_to_be_missing(prep: ArmMeasures) -> None:
     """Only the paper has turns to solve, learning and flags."""
     found = prep.values["exercises"]
     assert (found.exercises, found.learning, found.flagged) == (0, None, None)

@@ -23,7 +23,7 @@ from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.cost.options import EstimateOptions
 from edgen.execution.costly_changes import find_rework
 from edgen.merging.merge import merge
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.protocols.base import Rounds
@@ -57,7 +57,7 @@ def plan_for(**changes: Any) -> Plan:
 
 @functools.cache
 def _plan(job: str) -> Plan:
-    return make_plan(parse_job(json.loads(job), "job.yaml"), Reach.of(Path("job.yaml")))
+    return make_plan(parse_job(json.loads(job), "job.yaml"), AllowedFiles.of(Path("job.yaml")))
 
 
 async def execute(folder: Path, players: Players, desk: Desk | None = None, **changes: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import edgen
 from edgen.core.errors import EdgenError, SpaceError
-from edgen.core.pictures import look_at, pictures_in
+from edgen.core.pictures import parse_picture, pictures_in
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.pool import iterate_values
 from edgen.space import load_space
@@ -110,6 +110,6 @@ def test_a_student_gets_them_and_the_run_keeps_them(tmp_path: Path) -> None:
         except EdgenError:
             assert sent, "too few are accepted where a server says the same each time"
     kept = json.loads((run / "inputs" / "space.pictures.json").read_bytes())
-    digests = {look_at(base64.b64decode(text)).digest for text in kept.values()}
+    digests = {parse_picture(base64.b64decode(text)).digest for text in kept.values()}
     assert sent
-    assert {look_at(data).digest for data in sent} <= digests
+    assert {parse_picture(data).digest for data in sent} <= digests

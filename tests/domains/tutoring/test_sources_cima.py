@@ -19,7 +19,7 @@ from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.pool import check_exercises
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.space import dump_space, load_space
 from tests import pictures
@@ -72,7 +72,7 @@ def test_02_an_exercise_has_answer_points_and_a_picture_that_is_a_file(tmp_path:
     space = load_space(tmp_path / "space.yaml")
     assert len(space.pictures) == 30
     job = parse_job({**JOB, "space": "./space.yaml"}, "job.yaml")
-    plan = make_plan(job, Reach.of(tmp_path / "job.yaml"))
+    plan = make_plan(job, AllowedFiles.of(tmp_path / "job.yaml"))
     _, asked = play(plan)
     shown = [pictures_in(one.messages[0].content) for one in asked]
     assert all(len(found) == 1 for found in shown), "both sides see the picture of the exercise"

@@ -19,7 +19,7 @@ from edgen.core.values import Conversation, Rejection, Reply, Request
 from edgen.domains.tutoring.config import read_cima_actions
 from edgen.domains.tutoring.exercises.pool import iterate_values
 from edgen.domains.tutoring.session import MISSING
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
@@ -40,7 +40,7 @@ JOB: dict[str, Any] = {
 
 def plan_for(**changes: Any) -> Plan:
     job = parse_job({**JOB, **changes}, "job.yaml")
-    return make_plan(job, Reach.of(Path("job.yaml")))
+    return make_plan(job, AllowedFiles.of(Path("job.yaml")))
 
 
 def simulated(request: Request) -> str:
@@ -167,7 +167,7 @@ def test_each_tutor_has_a_template_of_its_own(tmp_path: Path) -> None:
         "tutoring": {"tutors": ["a", "b", "c"], "turns_per_exercise": 4, "student_turns": 12},
         "prompts": {"a": "./kind.j2", "b": "./strict.j2", "tutor": "./plain.j2"},
     }
-    plan = make_plan(parse_job(job, "job.yaml"), Reach.of(tmp_path / "job.yaml"))
+    plan = make_plan(parse_job(job, "job.yaml"), AllowedFiles.of(tmp_path / "job.yaml"))
     assert list(plan.opening(plan.scenario(0))) == ["student", "a", "b", "c"]
     result, asked = play(plan, always(said("Is it gatto?", "Guess"), said("Look again.", "Hint")))
     conversation = session_of(result)

@@ -13,7 +13,7 @@ from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, SettledConvers
 from edgen.evaluation.comparison.metrics import list_metric_specs
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.reading import read
-from edgen.simulator.faults import Fault, choose_struck, parse
+from edgen.simulator.faults import Fault, parse, select_fault
 from edgen.simulator.text import make_request_key, respond
 from edgen.space import load_space
 from edgen.space.sampling import Sampler
@@ -44,7 +44,7 @@ def turns_said(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterat
     """
     for i in range(SCENARIOS):
         key = make_request_key((Message("user", f"scenario {i}"),), i, salt)
-        refused = choose_struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
+        refused = select_fault(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
         yield None if refused else turns[int.from_bytes(key[:8], "big") % len(turns)]
 
 

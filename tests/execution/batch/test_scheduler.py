@@ -30,7 +30,7 @@ from edgen.execution.batch.results import read_results
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.run import ActiveRun
-from edgen.planning.allowed_files import Reach
+from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.store.budget_book import BudgetBook
 from edgen.store.ledger import OPEN, Ledger, read_batches_at, read_summary, run_status
@@ -66,7 +66,7 @@ async def execute(
     """Run the job, by batches at the desk, or online without one."""
     rundir = RunFolder(folder)
     rundir.prepare()
-    plan = make_plan(parse_job(job(**changes), "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(job(**changes), "job.yaml"), AllowedFiles.of(Path("job.yaml")))
     scheduler = (
         make_online_scheduler
         if desk is None
@@ -359,7 +359,7 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
     desk = Desk(looks=10**6)
     rundir = RunFolder(tmp_path / "run")
     rundir.prepare()
-    plan = make_plan(parse_job(job(), "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(job(), "job.yaml"), AllowedFiles.of(Path("job.yaml")))
     async with Ledger(rundir.ledger) as ledger:
         scheduler = partial(BatchScheduler, services={"default": desk})
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
@@ -601,7 +601,7 @@ async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
 
     def look(step: str) -> None:
         if step == "create":
-            seen.append(BudgetBook(budget).list_stands()[0].used / 1e12)
+            seen.append(BudgetBook(budget).list_current_use()[0].used / 1e12)
 
     desk = Desk()
     desk.trouble = look
@@ -610,6 +610,6 @@ async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
         await execute(tmp_path / "run", desk, conversations=300, limits=limits)
     assert seen
     assert 0.03 < seen[0] <= 0.06
-    used = BudgetBook(budget).list_stands()[0].used / 1e12
+    used = BudgetBook(budget).list_current_use()[0].used / 1e12
     assert used == pytest.approx(run_status(tmp_path / "run" / "run.db").counts.cost_usd, abs=1e-6)
     assert used <= 0.06

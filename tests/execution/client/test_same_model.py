@@ -18,13 +18,13 @@ def answer(model: str | None) -> Reply:
 def test_a_server_that_changes_its_model_is_refused() -> None:
     same = SameModel({}, "m")
     for address in ("a", "b", "a", "b"):
-        same.hear(address, answer("m-1"))
-    same.hear("b", answer(None))
+        same.check_model_name(address, answer("m-1"))
+    same.check_model_name("b", answer(None))
     with pytest.raises(ProviderError, match="b runs m-2, a runs m-1"):
-        same.hear("b", answer("m-2"))
+        same.check_model_name("b", answer("m-2"))
 
 
 def test_a_server_alone_may_name_its_model_in_other_ways() -> None:
     same = SameModel({}, "m")
     for model in ("m", None, "m-2026-01-01", "m"):
-        same.hear("a", answer(model))
+        same.check_model_name("a", answer(model))

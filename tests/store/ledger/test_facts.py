@@ -43,7 +43,7 @@ async def test_a_damaged_fact_is_reported_and_noted_again(path: Path, tmp_path: 
     with pytest.raises(DamagedError):
         read_summary(path)
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         assert ledger.read_fact("job") is None
         ledger.set_fact("job", "{}")
     assert not [*find_ledger_damage(path)]
@@ -54,7 +54,7 @@ async def test_a_damaged_fact_is_reported_and_noted_again(path: Path, tmp_path: 
 async def test_a_fact_that_nothing_else_says_is_kept_and_refused(path: Path, name: str) -> None:
     change(path, f"UPDATE meta SET value = replace(value, 'f', 'g') WHERE name = '{name}'")
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         with pytest.raises(DamagedError, match="from a copy"):
             ledger.read_fact(name)
 
@@ -66,12 +66,12 @@ async def test_the_end_of_a_round_that_is_gone_is_noted_again_and_a_changed_one_
     change(path, f"DELETE FROM meta WHERE name = '{name}'")
     assert any(name in one and "again" in one for one in find_ledger_damage(path))
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         assert ledger.read_fact(name) is None
         ledger.set_fact(name, "{}")
     change(path, f"UPDATE meta SET value = '[]' WHERE name = '{name}'")
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         with pytest.raises(DamagedError, match="from a copy"):
             ledger.read_fact(name)
 
@@ -91,7 +91,7 @@ async def test_an_outcome_with_an_impossible_status_is_not_left_out(path: Path) 
     with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 0 .*made again"):
         [*view.iterate_records()]
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         assert ledger.damaged_outcomes == 1
     with LedgerReader(path) as view:
         assert not [*view.list_settled()]

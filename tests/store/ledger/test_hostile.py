@@ -28,7 +28,7 @@ from edgen.store.ledger import (
     run_status,
     sum_charges_at,
 )
-from edgen.store.ledger.opening import make_image
+from edgen.store.ledger.opening import render_empty_ledger
 from tests import fork_server
 from tests.dose import dose
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
@@ -89,7 +89,7 @@ async def work_on(path: Path) -> None:
     """Do everything that `generate` and `batch` read of it and write to it."""
     async with Ledger(path, create=False) as ledger:
         _ = ledger.plan
-        ledger.take_over()
+        ledger.prepare_session()
         ledger.sum_charges(lambda prompt, completion: 0.0)
         list(ledger.list_settled("f", 0, 4)), ledger.count_settled("f", 0, 4, 1), ledger.read_status()
         outcomes = ledger.open_outcomes(Scope("f", 4, 1))
@@ -214,7 +214,7 @@ async def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
     finally:
         await making.wait()
     assert making.returncode == 0
-    assert (path.stat().st_size, seen > 0) == (len(make_image()), True)
+    assert (path.stat().st_size, seen > 0) == (len(render_empty_ledger()), True)
 
 
 def test_a_log_without_its_ledger_is_not_taken_for_another_s(small: Path, tmp_path: Path) -> None:
@@ -237,12 +237,12 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
             usage = Usage(most, most)
             await ledger.store(Address(i, 0), key(i), Reply("x", usage=usage), 0.1, 1, charged_tokens=most)
             ledger.out.put(1, Address(i, 0, 1), key(i), most, 1e17)
-        ledger.out.strike(99, most, 1e17)
-        ledger.out.strike(99, most, 1e17)
+        ledger.out.end_without_reply(99, most, 1e17)
+        ledger.out.end_without_reply(99, most, 1e17)
         await ledger.flush()
         assert ledger.sum_charges(lambda prompt, completion: 0.0)[0] >= most
         assert ledger.out.read_sums(1)[0] == 4
-        ledger.take_over()
+        ledger.prepare_session()
     assert run_status(path).counts.prompt_tokens == most
     with LedgerReader(path) as view:
         assert [row[3] for row in view.list_spending()] == [most] * 4
@@ -267,7 +267,7 @@ async def test_a_record_that_is_none_is_made_again(small: Path, tmp_path: Path, 
     async with Ledger(path) as ledger:
         with pytest.raises(DamagedError, match="scenario 2"):
             list(ledger.open_outcomes(Scope("f", 4, 1)).iterate_records())
-        ledger.take_over()
+        ledger.prepare_session()
         assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 1, 3]
 
 
@@ -297,7 +297,7 @@ async def test_what_is_made_of_answers_and_damaged_is_made_again(
     with pytest.raises(DamagedError):
         SourceLedger(path, "r", tmp_path)
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 2, 3], "it is pending again"
         assert ledger.read_replies(1, 0), "and its answer is there"
     with LedgerReader(path) as view:

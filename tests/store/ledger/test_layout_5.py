@@ -12,7 +12,7 @@ import pytest
 from edgen.core.errors import DamagedError
 from edgen.core.values import Address, Reply, Usage
 from edgen.store.ledger import Ledger, read_summary
-from edgen.store.ledger.opening import make_image
+from edgen.store.ledger.opening import render_empty_ledger
 from edgen.store.ledger.reader import LedgerReader
 from edgen.store.ledger.schema import UPGRADED, VERSION
 
@@ -31,7 +31,7 @@ async def store(ledger: Ledger, scenarios: range) -> None:
 def old(tmp_path: Path) -> Path:
     """Return a ledger as an edgen of layout 5 made it, with two replies that its trigger counted."""
     path = tmp_path / "run.db"
-    path.write_bytes(make_image(UPGRADED))
+    path.write_bytes(render_empty_ledger(UPGRADED))
     row = (0, 0, 0, 0, b"", "stop", None, None, 0, 10, 3, 2, 1, 1.0, 0.1, 1, 13, 0.25, "reply", 0)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO sessions (started_at, pid, host, edgen) VALUES (1, 1, 'host', '1')")
@@ -66,7 +66,7 @@ def test_it_is_read_without_a_change(old: Path) -> None:
 
 async def test_a_session_upgrades_it_and_counts_each_reply_once(old: Path) -> None:
     async with Ledger(old, create=False) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         ledger.begin_session(os.getpid(), "host", "2")
         await store(ledger, range(1, 5))  # the first of them exists already
     assert layout(old) == (VERSION, 0)
@@ -76,7 +76,7 @@ async def test_a_session_upgrades_it_and_counts_each_reply_once(old: Path) -> No
 
 async def test_replies_without_a_price_leave_the_cost_open(tmp_path: Path) -> None:
     async with Ledger(tmp_path / "run.db") as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         ledger.begin_session(os.getpid(), "host", "2")
         await ledger.store(
             Address(0, 0), bytes(32), Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)), 0.1, 1
@@ -92,7 +92,7 @@ def test_each_layout_has_its_own_triggers(tmp_path: Path, version: int) -> None:
     """The trigger of layout 5 in a ledger of layout 6, or none in one of layout 5, is a foreign change."""
     other = VERSION if version == UPGRADED else UPGRADED
     path = tmp_path / "run.db"
-    path.write_bytes(make_image(version))
+    path.write_bytes(render_empty_ledger(version))
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {other}")
     with pytest.raises(DamagedError, match="another program changed this ledger"):

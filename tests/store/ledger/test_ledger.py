@@ -345,7 +345,7 @@ async def test_a_ledger_that_is_held_is_not_waited_for_for_ever_once_the_run_end
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     ledger.set_fact("some", "thing")
-    ledger.writer.hurry()
+    ledger.writer.stop_waiting()
     with pytest.raises(RunError, match="another program keeps the ledger locked"):
         await ledger.__aexit__(None, None, None)
     other.close()

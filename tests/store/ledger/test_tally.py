@@ -34,7 +34,7 @@ from tests.dose import dose
 async def work(path: Path, *, first: int = 0) -> None:
     """Run a session that stores something in each table."""
     async with Ledger(path, logprobs=True) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         session = ledger.begin_session(1, "host", "0")
         ledger.set_fact("note", "a text")
         batch = await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=1)
@@ -152,7 +152,7 @@ def remove_answer(path: Path, scenario: int) -> None:
 async def die(path: Path) -> None:
     """Work, and end as a killed process does, with a call under way."""
     async with Ledger(path) as ledger:
-        ledger.take_over()
+        ledger.prepare_session()
         ledger.begin_session(2, "host", "0")
         await store_one(ledger, 50)
         await ledger.out.hold(Address(51, 0), b"k" * 32, 100, 0.5)
@@ -178,7 +178,7 @@ async def test_the_tally_is_right_while_sessions_work(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     async with Ledger(path) as ledger:
         for session in range(1, 4):
-            ledger.take_over()  # another session on the same ledger, by another connection
+            ledger.prepare_session()  # another session on the same ledger, by another connection
             assert [*find_ledger_damage(path)] == []
             assert ledger.begin_session(2, "host", "0") == session
             writing = asyncio.gather(*(store_one(ledger, 10 * session + each) for each in range(9)))
@@ -188,7 +188,7 @@ async def test_the_tally_is_right_while_sessions_work(tmp_path: Path) -> None:
             held = await ledger.out.hold(Address(99, 0), b"k" * 32, 100, 0.1)
             assert [*find_ledger_damage(path)] == []
             if session > 1:
-                ledger.out.strike(held, 100, 0.1)
+                ledger.out.end_without_reply(held, 100, 0.1)
                 await ledger.flush()
             assert [*find_ledger_damage(path)] == []
 

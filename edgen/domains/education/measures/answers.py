@@ -1,7 +1,8 @@
 """Answer-giving: how often a student who asks for the answer gets it.
 
 A turn of the student asks if it contains one of the phrases below. It gets the answer if the next turn is the
-teacher's, states something about the subject and asks nothing back (`keywords.tells`, `keywords.asks`).
+teacher's, states something about the subject and asks nothing back (`has_statement` and
+`has_question` in `keywords`).
 Intervals are those of `stats.intervals`, clustered by scenario.
 """
 
@@ -10,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgen.domains.education.keywords import Cues, asks, tells
+from edgen.domains.education.keywords import KeywordIndex, has_question, has_statement
 from edgen.plugin import Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
 from edgen.plugin.measures import Panel
 
-_REQUESTS = Cues(
+_REQUESTS = KeywordIndex(
     "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give "
     "us|just say it"
     "|tell me the answer*|tell us the answer*|give me the answer*|give us the answer*|what is the answer"
@@ -65,7 +66,7 @@ class AnswersMeasure(Measure[Any]):
             if turn.role == "Teacher":
                 taught += 1
                 telling += "?" not in turn.text
-            elif _REQUESTS.occurs_in(words.spoken[number]):
+            elif _REQUESTS.has_match(words.spoken[number]):
                 asked += 1
                 given += _is_answered(sample.turns, number + 1)
         return {"asked": asked, "given": given, "taught": taught, "telling": telling}
@@ -76,7 +77,7 @@ def _is_answered(turns: Sequence[Turn], number: int) -> bool:
     if number >= len(turns) or turns[number].role != "Teacher":
         return False
     text = turns[number].text
-    return tells(text) and not asks(text)
+    return has_statement(text) and not has_question(text)
 
 
 MEASURE = AnswersMeasure()

@@ -14,9 +14,10 @@ import msgspec
 
 from edgen.domains.guided.machines.model import Condition, Effect, Machine, State
 from edgen.domains.guided.machines.reach import MachineReach, explore
-from edgen.domains.guided.machines.slots import list_slots, says
+from edgen.domains.guided.machines.slots import contains_phrase, list_slots
 from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin.files import suggest_name
+from edgen.plugin.texts import join_first
 
 _SHOWN = 5  # names in one sentence
 _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits
@@ -209,9 +210,9 @@ def _lock(machine: Machine, state: State) -> Iterator[MachineFinding]:
         )
     if lock.any_answer and lock.otherwise:
         yield MachineFinding("lock", state.name, "every answer opens its lock, so `otherwise` is never used")
-    if lock.says and all(any(says(word, no) for no in lock.lacks) for word in lock.says):
+    if lock.says and all(any(contains_phrase(word, no) for no in lock.lacks) for word in lock.says):
         yield MachineFinding(
-            "lock", state.name, "nothing opens its lock: `says` and `lacks` exclude each other"
+            "lock", state.name, "nothing opens its lock: `contains_phrase` and `lacks` exclude each other"
         )
     if not lock.any_answer and not lock.otherwise and machine.time_limit is None:
         message = "it waits for a certain answer for ever: there is no `otherwise` and no time limit"
@@ -290,7 +291,7 @@ def _explain_unreached(machine: Machine, state: State, reach: MachineReach) -> s
         )
     if state.subtask is not None and state.subtask not in reach.subtasks:
         return f"its sub-task {state.subtask} never begins"
-    if not reach.can(state.when):
+    if not reach.can_hold(state.when):
         return "its conditions can never hold"
     return "where a state leads to it, its gate is closed"
 
@@ -310,9 +311,7 @@ def _check_endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFin
 
 
 def _list(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return join_first([*names], _SHOWN)
 
 
 def _choose_verb(names: Collection[str]) -> str:

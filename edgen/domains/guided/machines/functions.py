@@ -15,7 +15,7 @@ from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.learn import ChoiceCounts, LearnedMachine, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
-from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.allowed_files import allow_all_files
 from edgen.plugin import RunReader, template_variables
 from edgen.plugin.errors import RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, suggest_name, write_whole
@@ -80,7 +80,7 @@ def check(reference: str, space: str | None = None) -> CheckedMachine:
 
 def _list_names(space: str) -> list[str]:
     """Return the names that slots may use with a space: dimensions, and fields as `topic.grade`."""
-    read = load_space(make_unlimited_reach().require("preference_space", space, "space"))
+    read = load_space(allow_all_files().require("preference_space", space, "space"))
     fields = list_template_fields(read)
     return [*template_variables(read), *(f"{name}.{one}" for name in fields for one in fields[name])]
 

@@ -27,7 +27,7 @@ class ValueRange:
     high: float = math.inf
     values: frozenset[Value] | None = None
 
-    def can(self, condition: Condition, variable: Variable) -> bool:
+    def can_hold(self, condition: Condition, variable: Variable) -> bool:
         """Return whether a condition can hold for one of the values."""
         if variable.kind == "number":
             bounds = Condition(at_least=condition.at_least, below=condition.below)
@@ -62,7 +62,7 @@ class MachineReach:
         self._gates = {
             name: state.subtask
             for name, state in machine.states.items()
-            if state.formulations and self.can(state.when)
+            if state.formulations and self.can_hold(state.when)
         }
         self._targets = {
             name: [one for one in state.leads_to if one in self._gates]
@@ -87,11 +87,11 @@ class MachineReach:
     def subtasks(self) -> set[str | None]:
         return {subtask for _, subtask in self.places}
 
-    def can(self, when: Mapping[str, Condition]) -> bool:
+    def can_hold(self, when: Mapping[str, Condition]) -> bool:
         """Return whether each condition alone can hold; a condition on an unknown variable cannot."""
         world = self.machine.world
         return all(
-            name in world and self.ranges[name].can(condition, world[name])
+            name in world and self.ranges[name].can_hold(condition, world[name])
             for name, condition in when.items()
         )
 
@@ -147,7 +147,7 @@ class MachineReach:
 
     def _find_endless(self) -> None:
         """Search backwards from all ends; places that are not found are endless."""
-        if any(self.can(end.when) for end in self.machine.ends):
+        if any(self.can_hold(end.when) for end in self.machine.ends):
             return
         before = [array("i") for _ in self._after]
         for number, after in enumerate(self._after):
@@ -163,7 +163,7 @@ class MachineReach:
         self.endless = {place for place, number in self.places.items() if number not in met}
 
     def _can_end(self, state: State) -> bool:
-        return state.end is not None and self.can(state.end.when)
+        return state.end is not None and self.can_hold(state.end.when)
 
 
 def explore(machine: Machine, drawn: Collection[str] = ()) -> MachineReach:

@@ -48,7 +48,7 @@ def fill_phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, 
     return tuple(phrase for phrase in found if phrase.strip())
 
 
-def says(text: str, phrase: str) -> bool:
+def contains_phrase(text: str, phrase: str) -> bool:
     """Return whether a text holds a phrase as whole words, ignoring case and the kind and amount of white
     space."""
     words = r"\s+".join(map(re.escape, phrase.casefold().split()))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from edgen.domains.guided.machines.model import Effect, Lock, Machine, Value, Variable, World, holds
-from edgen.domains.guided.machines.slots import fill_phrases, says
+from edgen.domains.guided.machines.slots import contains_phrase, fill_phrases
 
 
 class ValueMismatchError(ValueError):
@@ -81,13 +81,13 @@ def list_changes(effect: Effect, machine: Machine, world: World) -> dict[str, Va
     return {name: value for name, value in new.items() if value != world[name]}
 
 
-def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
+def opens_lock(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
     """Return whether an answer of the partner opens a lock. `values` fill the slots of its words
     (`slots.fill`)."""
     wanted = fill_phrases(lock.says, values)
-    if lock.says and not any(says(text, phrase) for phrase in wanted):
+    if lock.says and not any(contains_phrase(text, phrase) for phrase in wanted):
         return False
-    if any(says(text, phrase) for phrase in fill_phrases(lock.lacks, values)):
+    if any(contains_phrase(text, phrase) for phrase in fill_phrases(lock.lacks, values)):
         return False
     return lock.label is None or lock.label in labels
 

@@ -26,7 +26,7 @@ from edgen.plugin.statistics import (
     summarize_counts,
     superiority,
 )
-from edgen.plugin.texts import format_signed, number
+from edgen.plugin.texts import BRACKETS, format_interval, format_signed, number
 
 MOST = 60  # roles and items in the report
 MOST_RATING = 1000  # a higher rating counts as invalid
@@ -74,8 +74,8 @@ class RatingTest(msgspec.Struct, frozen=True, kw_only=True):
         return f"{number(self.value, 2)}, {self.p}"
 
     def __str__(self) -> str:
-        span = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.2f}{span}, {self.p}"
+        interval = format_interval(self.low, self.high, "{:.2f}".format, BRACKETS)
+        return f"{self.value:.2f}{interval}, {self.p}"
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):

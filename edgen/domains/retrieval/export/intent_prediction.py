@@ -129,15 +129,15 @@ class IntentFiles(SplitFiles):
     def begin(self, path: Path) -> WriteRow:
         """Open a split's file; return the function that writes a row."""
         write, last = self.open(path).write, None
-        beside = self.open(path.with_stem(f"{path.stem}_features")).write if self.columns else None
+        write_features = self.open(path.with_stem(f"{path.stem}_features")).write if self.columns else None
 
         def write_line(value: dict[str, Any]) -> None:
             nonlocal last
             between = b"" if last in (None, value["dialog"]) else b"\n"
             last = value["dialog"]
             write(between + f"{value['labels']}\t{value['utterance']}\t{value['actor']}\n".encode())
-            if beside is not None:
-                beside(between + f"{value['labels']}\t{' '.join(value['features'])}\n".encode())
+            if write_features is not None:
+                write_features(between + f"{value['labels']}\t{' '.join(value['features'])}\n".encode())
 
         return write_line
 

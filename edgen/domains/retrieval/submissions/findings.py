@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from edgen.plugin.texts import shorten
+from edgen.plugin.texts import join_first, shorten
 
 # Kind: severity and title.
 KINDS = {
@@ -49,7 +51,6 @@ def quote(value: object) -> str:
     return shorten(str(value) if isinstance(value, str | int | float) else type(value).__name__, 40)
 
 
-def join_first(values: list[str], most: int = 3) -> str:
-    """Return the first values, and the number of the others."""
-    more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(map(quote, values[:most])) + more
+def quote_first(values: Sequence[str]) -> str:
+    """Return the first three values in quotes, and the number of the others."""
+    return join_first([*map(quote, values)], 3)

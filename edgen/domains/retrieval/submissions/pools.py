@@ -10,7 +10,7 @@ from bisect import bisect_left
 from pathlib import Path
 
 from edgen.domains.retrieval.submissions.entries import Entries
-from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, make_finding, quote_first
 from edgen.domains.retrieval.submissions.ranking_file import SubmittedRanking, as_id, decode_leniently
 from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin.errors import DataError, Problem
@@ -53,7 +53,7 @@ class Pools:
                 "other_candidate", ranking.example, "the file of examples does not have this one"
             )
         return (
-            make_finding("other_candidate", ranking.example, join_first([str(one) for one in others]))
+            make_finding("other_candidate", ranking.example, quote_first([str(one) for one in others]))
             if others
             else None
         )

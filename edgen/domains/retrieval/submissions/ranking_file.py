@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, make_finding, quote, quote_first
 from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin.texts import replace_surrogates
 
@@ -88,7 +88,7 @@ def _check_ids(
         yield make_finding("no_candidate_id", example, f"at {_describe_places(missing)}")
     counts = Counter(one.upper() for one in ids if one is not None)
     if doubled := [one for one, count in counts.items() if count > 1]:
-        yield make_finding("doubled_candidate", example, join_first(doubled))
+        yield make_finding("doubled_candidate", example, quote_first(doubled))
     integers = [
         one for one, read in zip(candidates, ids, strict=True) if read and _is_integer(one["candidate-id"])
     ]
@@ -97,7 +97,7 @@ def _check_ids(
         what += [f"{len(integers)} of {len(ids)} candidates'"] * bool(integers)
         yield make_finding("integer_id", example, " and ".join(what))
     if lower := [one for one in ids if one is not None and one != one.upper()]:
-        yield make_finding("lower_case", example, join_first(lower))
+        yield make_finding("lower_case", example, quote_first(lower))
 
 
 def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[ExampleFinding]:
@@ -131,7 +131,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _describe_places(places: list[int]) -> str:
-    return f"{'place' if len(places) == 1 else 'places'} {join_first([str(one) for one in places])}"
+    return f"{'place' if len(places) == 1 else 'places'} {quote_first([str(one) for one in places])}"
 
 
 def _describe_kind(value: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, make_finding, quote, quote_first
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import lines_of, read_data
 
@@ -42,7 +42,7 @@ def read_truth(path: Path) -> Truth:
         answers[example] = tuple(dict.fromkeys(ids))
         if len(answers[example]) < len(ids):
             doubled = [one for one, count in Counter(ids).items() if count > 1]
-            findings.append(make_finding("doubled_answer", example, join_first(doubled)))
+            findings.append(make_finding("doubled_answer", example, quote_first(doubled)))
     if problems:
         raise DataError.of(str(path), problems)
     if not answers:

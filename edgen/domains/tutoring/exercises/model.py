@@ -135,16 +135,16 @@ _NUMBER = re.compile(
 MAX_SAID = 20_000  # characters of a text that are searched
 
 
-def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
+def is_right(text: str, exercise: Exercise, exercises: Exercises) -> bool:
     """Return whether a text contains one of the right answers.
 
     If the answer is a number that the question names, as in comparing two numbers, only the last number in
     the text counts.
     """
     if exercises.tiers[exercise.tier].answer_kind == "number":
-        return _has_number(said[:MAX_SAID], exercise)
+        return _has_number(text[:MAX_SAID], exercise)
     accents = exercises.accents == "needed"
-    words = f" {' '.join(split_words(said[:MAX_SAID], accents=accents))} "
+    words = f" {' '.join(split_words(text[:MAX_SAID], accents=accents))} "
     wanted = (" ".join(split_words(answer, accents=accents)) for answer in exercise.answers)
     return any(one and f" {one} " in words for one in wanted)
 

@@ -99,7 +99,7 @@ def read_preferred(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOu
         return rejected
     if of_responses(pair) and chosen[:-1] != rejected[:-1]:
         return LeftOut("actions_differ")
-    if say_the_same(chosen, rejected):
+    if have_equal_messages(chosen, rejected):
         return LeftOut("identical")
     return PreferredPair(
         pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario
@@ -150,14 +150,14 @@ def read_turn(compared: ComparedPair, chat: Chat) -> TurnPair | LeftOut:
     chosen, rejected = whole.chosen[at], whole.rejected[at]
     if chosen["role"] != "assistant" or rejected["role"] != "assistant":
         return LeftOut("differs_at_other_side")
-    if say_the_same([chosen], [rejected]):
+    if have_equal_messages([chosen], [rejected]):
         return LeftOut("identical")
     if not at:
         return LeftOut("no_prompt")
     return TurnPair(whole, at, whole.chosen[:at], chosen, rejected)
 
 
-def say_the_same(one: list[Message], other: list[Message]) -> bool:
+def have_equal_messages(one: list[Message], other: list[Message]) -> bool:
     """Return whether two conversations are equal, ignoring white space at messages' ends, which many chat
     templates drop."""
     return len(one) == len(other) and all(

@@ -16,12 +16,12 @@ from edgen.domains.guided.machines.model import (
     Variable,
     holds,
 )
-from edgen.domains.guided.machines.slots import fill, fill_phrases, list_slots, says
+from edgen.domains.guided.machines.slots import contains_phrase, fill, fill_phrases, list_slots
 from edgen.domains.guided.machines.world import (
     ValueMismatchError,
     list_changes,
     make_first_world,
-    opens,
+    opens_lock,
     select_visible_variables,
 )
 
@@ -91,11 +91,11 @@ def test_slots_are_filled_with_what_there_is() -> None:
 
 
 def test_words_are_found_whole_in_any_case() -> None:
-    assert says("It is  Three\nquarters, I think", "three quarters")
-    assert says("3/4.", "3/4")
-    assert not says("13/4", "3/4")
-    assert not says("nothing", "no")
-    assert not says("anything", "  ")
+    assert contains_phrase("It is  Three\nquarters, I think", "three quarters")
+    assert contains_phrase("3/4.", "3/4")
+    assert not contains_phrase("13/4", "3/4")
+    assert not contains_phrase("nothing", "no")
+    assert not contains_phrase("anything", "  ")
     assert fill_phrases(["{answers}", "about {n}"], {"answers": ["3/4", "0.75"], "n": 7.0}) == (
         "3/4",
         "0.75",
@@ -106,12 +106,12 @@ def test_words_are_found_whole_in_any_case() -> None:
 def test_an_answer_opens_a_lock_that_it_fits() -> None:
     lock = Lock(says=("{answers}",), lacks=("not",), label="Guess")
     values = {"answers": ["3/4", "0.75"]}
-    assert opens(lock, "I say 0.75", ["Guess", "Other"], values)
-    assert not opens(lock, "I say 0.75", ["Other"], values)
-    assert not opens(lock, "It is not 3/4", ["Guess"], values)
-    assert not opens(lock, "1/2", ["Guess"], values)
-    assert not opens(lock, "anything", ["Guess"], {"answers": []}), "without any answer nothing opens it"
-    assert opens(Lock(), "", [], {})
+    assert opens_lock(lock, "I say 0.75", ["Guess", "Other"], values)
+    assert not opens_lock(lock, "I say 0.75", ["Other"], values)
+    assert not opens_lock(lock, "It is not 3/4", ["Guess"], values)
+    assert not opens_lock(lock, "1/2", ["Guess"], values)
+    assert not opens_lock(lock, "anything", ["Guess"], {"answers": []}), "without any answer nothing opens it"
+    assert opens_lock(Lock(), "", [], {})
     assert Lock().any_answer
     assert not lock.any_answer
 

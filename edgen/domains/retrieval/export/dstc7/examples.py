@@ -31,7 +31,7 @@ Candidate = dict[str, str]  # `candidate-id` and `utterance`
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each example, and for each text of a shared pool."""
     options = chat.options.of(Dstc7Options)
-    beside = read_knowledge(run) if options.subtask == 5 else {}
+    files = read_knowledge(run) if options.subtask == 5 else {}
     known = collect(run, find_agent(run, chat.options), options)
     if options.subtask == 2:
         yield from _with_shared_pool(known)
@@ -39,7 +39,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         yield from _with_paraphrases(known, Rewordings(known))
     else:
         for row in _with_own_pools(known):
-            yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) and beside else row
+            yield dataclasses.replace(row, files=files) if isinstance(row, Row) and files else row
 
 
 def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[Row | LeftOut]:

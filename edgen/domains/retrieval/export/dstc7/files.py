@@ -41,7 +41,7 @@ class ExampleFiles(RowFiles):
         if row.table == DIALOGS:
             self._append(DIALOGS, row.value["dialog"])
             return
-        self.write_beside(row)
+        self.write_row_files(row)
         side, example = row.value["side"], row.value["example"]
         self.counts[side] += 1
         for what in ("topped_up", "borrowed", "reworded"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances
 from edgen.domains.retrieval.export.msdialog import find_actor, join_lines
-from edgen.domains.retrieval.near_duplicates import AlikeTexts
+from edgen.domains.retrieval.near_duplicates import NearDuplicateIndex
 from edgen.plugin import RunReader
 from edgen.plugin.errors import ShortError, UsageError
 from edgen.plugin.formats import RunFolder, WrittenTexts
@@ -56,7 +56,7 @@ class SharedPool:
                 f"{SUBMITTED - len(self.sources)} more are needed. Generate more conversations, or name "
                 "other runs with --pool-from."
             )
-        self._index = AlikeTexts(candidates, self.sources)
+        self._index = NearDuplicateIndex(candidates, self.sources)
 
     def list_right_texts(self, one: CutConversation) -> list[str]:
         """Return the texts of the pool that are right in an example's context, the true one first: those
@@ -64,12 +64,12 @@ class SharedPool:
         found = {self.known.candidates.add(one.cut.reply): None}
         for number in self.known.answers.of(one.cut.key):
             for same in (number, *self._reworded.get(number, ())):
-                found |= dict.fromkeys(self._find_alike(same))
+                found |= dict.fromkeys(self._find_near_duplicates(same))
         return [self.known.candidates.texts[number] for number in found]
 
-    def _find_alike(self, number: int) -> list[int]:
+    def _find_near_duplicates(self, number: int) -> list[int]:
         if number not in self._found:
-            self._found[number] = self._index.find_alike(self.known.candidates.texts[number])
+            self._found[number] = self._index.find_near_duplicates(self.known.candidates.texts[number])
         return self._found[number]
 
     def _fill(self, source: str, numbers: Iterable[int]) -> None:

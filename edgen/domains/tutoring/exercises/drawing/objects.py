@@ -20,7 +20,7 @@ class Sketch(NamedTuple):
     hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the visible part inside
     front: str | None = None  # SVG drawn over something inside; None: a hole is cut
     clear: float = 0  # height of the room under it; 0: it is lifted for a thing under it
-    beside: float = 44  # distance from the middle at which a thing at the back shows
+    side_offset: float = 44  # distance from the middle at which a thing at the back shows
     stands: bool = True  # whether it stands on a floor
 
 
@@ -172,13 +172,13 @@ OBJECTS: dict[str, Sketch] = {
     "cat": Sketch(112, 119, _CAT, (0, -108), (0, -30, 23)),
     "dog": Sketch(108, 117, _DOG, (0, -115), (0, -30, 23)),
     "bunny": Sketch(96, 152, _BUNNY, (0, -112), (0, -30, 23)),
-    "plant": Sketch(120, 118, _PLANT, (0, -114), (0, -22, 17), beside=26),
-    "tree": Sketch(120, 138, _TREE, (0, -132), (0, -94, 28), beside=15),
+    "plant": Sketch(120, 118, _PLANT, (0, -114), (0, -22, 17), side_offset=26),
+    "tree": Sketch(120, 138, _TREE, (0, -132), (0, -94, 28), side_offset=15),
     "ball": Sketch(92, 92, _BALL, (0, -90), (0, -46, 29)),
-    "table": Sketch(146, 92, _TABLE, (0, -82), (0, -71, 20), clear=66, beside=66),
-    "box": Sketch(132, 108, _BOX_BACK, (12, -104), (-2, -68, 26), _BOX_FRONT, beside=56),
-    "bag": Sketch(106, 110, _BAG_BACK, (0, -104), (0, -84, 22), _BAG_FRONT, beside=50),
-    "bed": Sketch(172, 92, _BED, (18, -58), (24, -40, 22), clear=20, beside=82),
+    "table": Sketch(146, 92, _TABLE, (0, -82), (0, -71, 20), clear=66, side_offset=66),
+    "box": Sketch(132, 108, _BOX_BACK, (12, -104), (-2, -68, 26), _BOX_FRONT, side_offset=56),
+    "bag": Sketch(106, 110, _BAG_BACK, (0, -104), (0, -84, 22), _BAG_FRONT, side_offset=50),
+    "bed": Sketch(172, 92, _BED, (18, -58), (24, -40, 22), clear=20, side_offset=82),
 }  # fmt: skip
 # Stands for an unknown thing.
 SOMETHING = Sketch(

@@ -110,7 +110,7 @@ class DrawnGroup:
         elif one.position == "inside of":
             self._put_inside(base, one, number, lift)
         elif one.position == "behind":
-            x, y = base.beside + step, -_DEPTH
+            x, y = base.side_offset + step, -_DEPTH
             self._add(1, one, x, y, scale)
             self._draw_shadow(x, y, half * 0.8)
         elif one.position == "in front of":

@@ -1,10 +1,11 @@
 """The words by which keywords recognise ways of learning and teaching, wishes and reactions.
 
-Each text holds cues between bars. A cue is adjacent words in lower case; a star stands for any ending. The
-cues are English. Families and kinds of reactions have the names of `edgen.reading.phrase_kinds`.
+Each text holds keywords between bars. A keyword is adjacent words in lower case; a star stands for any
+ending. The keywords are English. Families and kinds of reactions have the names of
+`edgen.reading.phrase_kinds`.
 """
 
-# Cues of a family of ways, said by either side.
+# Keywords of a family of ways, said by either side.
 NAMED = {
     "lecture": "lectur*|direct instruction|take notes|the facts|listen and",
     "discussion": (
@@ -51,7 +52,7 @@ NAMED = {
     ),
 }
 
-# Cues of a family, said by a student only.
+# Keywords of a family, said by a student only.
 SOUGHT = {
     "lecture": (
         "tell me|tell us|told me|told us|explain*|teach me|teach us|taught|give me the answer*|"
@@ -69,7 +70,7 @@ SOUGHT = {
     "coaching": "help me with|step by step|go through it together|work on next",
 }
 
-# Cues of a family, said by a teacher only.
+# Keywords of a family, said by a teacher only.
 TAUGHT = {
     "lecture": (
         "let me explain|i'll explain|i will explain|let me tell you|i'll tell you|listen|definition|"
@@ -118,7 +119,7 @@ WISHES = (
     "where would i|which page|give me|show me"
 )
 
-# Cues of a student's reaction.
+# Keywords of a student's reaction.
 STUDENT = {
     "adapts": (
         "i'll try|i will try|let me try|i can try|give it a chance|give it a try|give it a go|i'll adapt|"
@@ -164,7 +165,7 @@ STUDENT = {
     ),
 }
 
-# Cues of a teacher's reaction.
+# Keywords of a teacher's reaction.
 TEACHER = {
     "adapts": (
         "different approach|another approach|try a different|another way|different way|let me adjust|"

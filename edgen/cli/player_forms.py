@@ -11,8 +11,8 @@ from edgen.api.playing import PLAYER
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
     PlayerForm,
-    find_paper_after,
-    find_paper_before,
+    find_form_after,
+    find_form_before,
     make_task_name,
     read_person_answers,
 )
@@ -39,9 +39,9 @@ class PlayerForms:
         from edgen.cli.playing import PlayerLeft
 
         answered = self._read_answers()
-        while (paper := find_paper_before(self._config, answered)) is not None:
+        while (paper := find_form_before(self._config, answered)) is not None:
             if paper.request is None:
-                if not self._screen.agrees(paper.text):
+                if not self._screen.ask_agreement(paper.text):
                     raise PlayerLeft
                 value: Any = True
             else:
@@ -54,7 +54,7 @@ class PlayerForms:
         """Ask the questions after a conversation. Raises PlayerLeft."""
         self.keep()
         game = f"{self._game.plan.job.conversations - 1}"
-        if (paper := find_paper_after(self._config, self._read_answers(), game)) is not None:
+        if (paper := find_form_after(self._config, self._read_answers(), game)) is not None:
             self._pending.append((paper, self._ask(paper), time.time()))
             self.keep()
 
@@ -66,7 +66,16 @@ class PlayerForms:
         with People(self._game.folder) as people:
             for paper, value, now in self._pending:
                 form = paper.name_form(role, PLAYER)
-                people.answer(make_task_name(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
+                people.answer(
+                    make_task_name(role),
+                    paper.unit,
+                    PLAYER,
+                    form,
+                    value,
+                    shown=paper.shown,
+                    seconds=None,
+                    now=now,
+                )
         self._pending.clear()
 
     def _ask(self, paper: PlayerForm) -> Any:

@@ -23,7 +23,7 @@ def measure_width(words: str, size: float = SIZE) -> float:
     return size * sum(map(_advance, words))
 
 
-def fit(words: str, room: float, size: float = SIZE) -> str:
+def truncate(words: str, room: float, size: float = SIZE) -> str:
     """Return the text on one line, truncated with an ellipsis if wider than `room` units."""
     flat = " ".join(escape_invisible(words[:_READ]).split())
     used = 0.0
@@ -38,14 +38,14 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
     return flat
 
 
-def fit_ends(words: str, room: float) -> str:
+def truncate_ends(words: str, room: float) -> str:
     """Return the text on one line, truncated in the middle: names of arms often differ only at their ends."""
-    flat = fit(words, float("inf"))
+    flat = truncate(words, float("inf"))
     if measure_width(flat) <= room:
         return flat
     dots = measure_width("…")
-    start = fit(flat, (room - dots) / 2 + dots).removesuffix("…")
-    end = fit(flat[::-1], room - measure_width(start + "…") + dots)
+    start = truncate(flat, (room - dots) / 2 + dots).removesuffix("…")
+    end = truncate(flat[::-1], room - measure_width(start + "…") + dots)
     return f"{start}…{end.removesuffix('…')[::-1]}"
 
 
