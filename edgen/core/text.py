@@ -42,6 +42,12 @@ def is_forbidden(char: str) -> bool:
     return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
+def describe_type(value: object) -> str:
+    """Return the name of a value's type with its article: "an int", "a Reply"."""
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiouAEIO' else 'a'} {name}"
+
+
 def escape_markdown(text: str) -> str:
     """Return `text` on one line, escaped for Markdown: no HTML, link, image, emphasis, code or column.
 

@@ -14,6 +14,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.plugins.faults import blame, refuse_value
+from edgen.core.text import describe_type
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, make_trainer_columns
 from edgen.export.evidence import Level
@@ -217,10 +218,10 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
     columns = make_trainer_columns(run.space)
     for item in _iterate_items(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
-            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
+            said = f"gave a row that is {describe_type(item)}, not a Row or LeftOut"
             refuse_value("format", format_.name, said)
         if isinstance(item, LeftOut) and not (isinstance(item.reason, str) and item.reason.isprintable()):
-            said = f"left something out for {item.reason!r}, which is no name such as too_long"
+            said = f"left something out for {item.reason!r}, which is not a name such as too_long"
             refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
             item.value.update(columns.read_texts(item.scenario))
@@ -260,7 +261,7 @@ def list_flaws(format_: Format) -> Iterator[str]:
         yield f"has a field in its class that is ignored: {_explain_part(place, name)}"
     for place, kind in _PARTS.items():
         if not isinstance(given := getattr(format_, place), kind):
-            yield f"has a `{place}` that is no {kind.__name__}: {given!r}"
+            yield f"has a `{place}` that is not a {kind.__name__}: {given!r}"
     yield from _list_wrong_types(format_)
     if not callable(format_.rows):
         yield f"has `rows` that cannot be called: {format_.rows!r}"
@@ -268,7 +269,7 @@ def list_flaws(format_: Format) -> Iterator[str]:
     if own is None:
         return
     if not isinstance(own, type) or not issubclass(own, FormatOptions):
-        yield f"has `Options` that are no class derived from edgen.plugin.FormatOptions: {own!r}"
+        yield f"has `Options` that are not a class derived from edgen.plugin.FormatOptions: {own!r}"
         return
     taken = {*TAKEN}
     for struct in (ExportOptions, ChatOptions, PairSetOptions, LayerOptions):
@@ -296,11 +297,11 @@ def _list_wrong_types(format_: Format) -> Iterator[str]:
     card = format_.card if isinstance(format_.card, FormatCard) else FormatCard()
     for name in ("summary", "use"):
         if not isinstance(given := getattr(format_, name), str):
-            yield f"has a `{name}` that is no text: {given!r}"
+            yield f"has a `{name}` that is not text: {given!r}"
     each = {"needs": format_.needs, "notes": card.notes, "tags": card.tags, "tasks": card.tasks}
     for name, given in each.items():
         if not isinstance(given, tuple | list) or not all(isinstance(one, str) for one in given):
-            yield f"has `{name}` that are no tuple of texts: {given!r}"
+            yield f"has `{name}` that are not a tuple of texts: {given!r}"
     for name, given in {"reasons": card.reasons, "tables": format_.tables}.items():
         if name == "tables" and (callable(given) or isinstance(given, tuple)):
             continue
@@ -308,4 +309,4 @@ def _list_wrong_types(format_: Format) -> Iterator[str]:
             isinstance(one, str) for pair in given.items() for one in pair
         )
         if not texts:
-            yield f"has `{name}` that are no mapping from names to texts: {given!r}"
+            yield f"has `{name}` that are not a mapping from names to texts: {given!r}"

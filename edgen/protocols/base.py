@@ -246,14 +246,14 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
     """Yield the reasons why an object cannot be used as a protocol, as clauses."""
     answers = protocol.answers
     if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
-        yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
+        yield f"has `answers` that are not a tuple of AnswerKind: {answers!r}"
     yield from find_misplaced_names(protocol, PARTS)
     yield from list_reason_flaws(protocol.reasons)
     if not isinstance(protocol, ConversationProtocol):
         return
     config = protocol.Config
     if not isinstance(config, type) or not issubclass(config, msgspec.Struct):
-        yield f"has a `Config` that is no msgspec.Struct: {config!r}"
+        yield f"has a `Config` that is not a msgspec.Struct: {config!r}"
     elif required := [field.name for field in msgspec.structs.fields(config) if field.required]:
         yield f"has a `Config` with a field without a default: {', '.join(required)}"
 

@@ -150,13 +150,13 @@ def require_backend(provider: str, backend: Any) -> None:
     try:
         msgspec.json.encode(dict(identity))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        refuse_value("provider", provider, f"has an `identity` that is no JSON: {error}")
+        refuse_value("provider", provider, f"has an `identity` that is not JSON: {error}")
     if dict(identity) != dict(backend.identity):
         refuse_value("provider", provider, "has another `identity` each time; stored answers would be lost")
     if identity.get("type") != provider:
         said = f"has an `identity` whose `type` is {identity.get('type')!r}; it has to be {provider!r}"
         refuse_value("provider", provider, said)
-    require_type("provider", provider, backend.model, str, "a text as `model`")
+    require_type("provider", provider, backend.model, str, "text as `model`")
 
 
 _PARTS = ("identity", "model", "complete", "models", "aclose")

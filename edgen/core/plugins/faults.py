@@ -20,7 +20,7 @@ from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
 from edgen.core.registry import Kind, Plugin
 from edgen.core.system import is_from_signal
-from edgen.core.text import replace_surrogates, shorten
+from edgen.core.text import describe_type, replace_surrogates, shorten
 
 T = TypeVar("T")
 _SHOWN = 300  # characters of an error's text
@@ -103,7 +103,7 @@ def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> An
     """Return a value that an object of this kind returned. Raises FaultyPluginError unless it is of the type;
     `what` names that, as in "a Reply"."""
     if not isinstance(value, type_):
-        refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, a {type(value).__name__}, not {what}")
+        refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, {describe_type(value)}, not {what}")
     return value
 
 
@@ -126,7 +126,7 @@ def require_value(kind: Kind, name: str, value: T, type_: Any, what: str) -> T:
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError, OverflowError) as error:
         refuse_value(kind, name, f"returned {what} with a field of a wrong type: {error}")
     if (number := _find_not_finite(plain)) is not None:
-        refuse_value(kind, name, f"returned {what} with {number}, which is no finite number")
+        refuse_value(kind, name, f"returned {what} with {number}, which is not a finite number")
     try:
         msgspec.json.encode(plain)
     except UnicodeEncodeError:
