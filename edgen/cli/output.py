@@ -23,6 +23,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.plugins.background import BackgroundErrors
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import columns, escape_hidden, escape_hidden_json, format_dollars, replace_surrogates
@@ -81,7 +82,8 @@ def keep_stdout() -> Iterator[None]:
         _kept.pop()
 
 
-_kept: list[TextIO] = []  # stdout, while sys.stdout is another stream
+_kept: list[TextIO] = []  # stdout at the command's start; a plugin may replace sys.stdout
+_kept_errors: list[TextIO] = []  # the same of stderr
 
 
 def print_raw(text: str) -> None:
@@ -102,9 +104,14 @@ def print_raw(text: str) -> None:
 
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
+    err = _find_stderr()
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(escape_hidden(text), _find_terminal_width(sys.stderr)) + "\n")
-        sys.stderr.flush()
+        err.write(_fold(escape_hidden(text), _find_terminal_width(err)) + "\n")
+        err.flush()
+
+
+def _find_stderr() -> TextIO:
+    return _kept_errors[-1] if _kept_errors else sys.stderr
 
 
 def fold_behind(label: str, text: str) -> str:
@@ -216,7 +223,10 @@ def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code of its end; SystemExit passes through."""
     _came.clear()
     registry.warned.clear()
-    heard = sys.unraisablehook
+    background = BackgroundErrors()
+    background.install()
+    _kept.append(sys.stdout)
+    _kept_errors.append(sys.stderr)
     before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
     try:
         try:
@@ -227,7 +237,8 @@ def run_guarded(run: Callable[[], object]) -> int:
         with _ignore_signals():
             _report_end(end)
     finally:
-        sys.unraisablehook = heard
+        background.remove()
+        del _kept[-1], _kept_errors[-1]
         for number, handler in before.items():
             signal.signal(number, handler)
     if end.exit is not None:
@@ -320,7 +331,7 @@ def _report_end(end: CommandEnd) -> None:
         return
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_hidden(end.trace))
+            _find_stderr().write(escape_hidden(end.trace))
     if end.text is not None and end.text not in registry.warned:
         note(f"edgen: {end.text}")
 

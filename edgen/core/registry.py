@@ -225,6 +225,7 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
         )
+    streams = sys.stdin, sys.stdout, sys.stderr
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
         flaw = None if plugin.package == DISTRIBUTION else find_flaw(plugin.kind, loaded)
@@ -243,6 +244,8 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} cannot be loaded {reason}; update or uninstall {plugin.package}."
         ) from error
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams  # a package may have replaced them
     if flaw is not None:
         raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:
