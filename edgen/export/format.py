@@ -14,7 +14,8 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.plugins.faults import blame, refuse_value
-from edgen.core.text import describe_type
+from edgen.core.registry import find_plugin
+from edgen.core.text import describe_type, quantity
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, make_trainer_columns
 from edgen.export.evidence import Level
@@ -228,10 +229,23 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
         yield item
 
 
+LEAST_ITEMS = 1_000_000  # rows and omissions that a plugin may give for any run
+_MOST_ITEMS = 10_000  # the same for each conversation of a larger run
+
+
 def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
-    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code."""
+    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code, and for far more
+    items than a run can have."""
     try:
-        yield from format_.rows(run, chat)
+        if find_plugin("format", format_.name) is None:
+            yield from format_.rows(run, chat)
+            return
+        most = max(LEAST_ITEMS, _MOST_ITEMS * run.accepted)
+        for number, item in enumerate(format_.rows(run, chat)):
+            if number == most:
+                said = f"gave {most:,} rows for {quantity(run.accepted, 'conversation')} and did not end"
+                refuse_value("format", format_.name, said)
+            yield item
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again
         blame("format", format_.name, error)
 
