@@ -273,7 +273,9 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         if error.filename is None:
             return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
         return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
-    except MemoryError:
+    except MemoryError as error:
+        if (fault := find_fault(error)) is not None:
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
         return CommandEnd(1, text, reason="memory")
     except Exception as error:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback

@@ -34,6 +34,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 from edgen.core.errors import InputError
 from edgen.core.plugin_checks import find_flaw, find_place, satisfies
 from edgen.core.system import is_from_signal
+from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
@@ -233,14 +234,13 @@ def _load(plugin: Plugin) -> Any:
     except BaseException as error:  # a package may raise anything
         if is_from_signal(error):
             raise
-        if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
+        if type(error) is TypeError and (missing := _ABSTRACT.search(str(error))):
             methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
             raise PluginError(
                 f"{what} lacks {methods}, which every {plugin.kind} has to define; update or uninstall "
                 f"{plugin.package}."
             ) from error
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-        reason = f"({reason}){find_place(error, module)}"
+        reason = f"({describe_error(error)}){find_place(error, module)}"
         raise PluginError(
             f"{what} cannot be loaded {reason}; update or uninstall {plugin.package}."
         ) from error

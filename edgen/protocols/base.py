@@ -25,7 +25,7 @@ from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.people.requests import View
-from edgen.core.plugin_checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names, find_unfit_fields
 from edgen.core.registry import part_of
 from edgen.core.values import (
     Address,
@@ -256,6 +256,8 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
         yield f"has a `Config` that is not a msgspec.Struct: {config!r}"
     elif required := [field.name for field in msgspec.structs.fields(config) if field.required]:
         yield f"has a `Config` with a field without a default: {', '.join(required)}"
+    else:
+        yield from find_unfit_fields(config)
 
 
 def make_call_seed(seed: int, address: Address) -> int:

@@ -21,7 +21,7 @@ from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
 from edgen.core.registry import Kind, Plugin
 from edgen.core.system import is_from_signal
-from edgen.core.text import describe_type, replace_surrogates, shorten
+from edgen.core.text import describe_error, describe_type, replace_surrogates, shorten
 
 T = TypeVar("T")
 _SHOWN = 300  # characters of an error's text
@@ -199,7 +199,7 @@ def _describe(
     plugins: Sequence[Plugin], error: BaseException, step: tuple[FrameType, int] | None, about: str = ""
 ) -> str:
     who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
-    said = shorten(" ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: "), _SHOWN)
+    said = shorten(describe_error(error), _SHOWN)
     where = ""
     if step is not None:
         where = f" ({_describe_place(*step)})"
