@@ -45,7 +45,7 @@ def main() -> None:
 def _flush_at_last() -> None:
     """Make the interpreter's last flush succeed, so that a reader that has gone away does not change the exit
     code."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: a plugin took it away
         try:
             stream.flush()
         except (OSError, ValueError):

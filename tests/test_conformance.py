@@ -231,7 +231,7 @@ def test_a_measure_whose_columns_do_not_fit_does_not_pass(run_of: Callable[[str]
     for aggregates, said in (
         ((Mean("gone"),), "gave the columns 'n', 'of', none of which its `aggregates` read"),
         ((Mean("n"), Mean("gone")), "no conversation has the column 'gone'"),
-        ((Share("n", of="of"),), "which is no whole number from 0 to the 1 in 'of'"),
+        ((Share("n", of="of"),), "which is not a whole number from 0 to the 1 in 'of'"),
         ((Mean("n"), Histogram("n")), "has two aggregates named 'n'"),
     ):
         measure = type("Odd", (Odd,), {"aggregates": aggregates})()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from edgen.execution.batch.manual import LedgerBatches, give_up, list_ledger_bat
 from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
 from edgen.runtime.backends import open_backends, open_batches
-from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.control import Control, explain_os_errors, run_in_own_loop
 from edgen.store.ledger import OPEN, Ledger, NotedBatch, count_outstanding_at
 from edgen.store.run_folder import RunFolder
 
@@ -128,7 +127,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
             wanted = [one for one in held.batches if one.state in OPEN and one.number in (numbers or out)]
             if wanted:
                 ended += len(wanted)
-                read += asyncio.run(_cancel(rundir, held, wanted, control))
+                read += run_in_own_loop(_cancel(rundir, held, wanted, control))
     return Cancelled(str(run), ended, sum(one.answered for one in read), sum(one.unanswered for one in read))
 
 
@@ -164,7 +163,7 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
         known = list_ledger_batches(rundir)
         if not known:
             raise RunError(f"{run}: this run has no batches, so no results belong to it.")
-        each = asyncio.run(_read(rundir, known, files))
+        each = run_in_own_loop(_read(rundir, known, files))
     read = tuple(_sum_up(path, readings) for path, readings in each.items())
     out = (
         (held.path, batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import difflib
 import platform
@@ -155,7 +154,7 @@ def _check_arms(
                     checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(note))
                     run_in_own_loop(_check_backend(diagnosis, checked, trust, call=call))
                 if len(each) > 1:
-                    asyncio.run(_check_same_model(diagnosis, prefix + role, config, trust))
+                    run_in_own_loop(_check_same_model(diagnosis, prefix + role, config, trust))
 
 
 async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConfig, trust: Trust) -> None:

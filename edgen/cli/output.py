@@ -23,6 +23,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.plugins.background import BackgroundErrors
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import (
@@ -87,7 +88,8 @@ def keep_stdout() -> Iterator[None]:
         _kept.pop()
 
 
-_kept: list[TextIO] = []  # stdout, while sys.stdout is another stream
+_kept: list[TextIO] = []  # stdout at the command's start; a plugin may replace sys.stdout
+_kept_errors: list[TextIO] = []  # the same of stderr
 
 
 def print_raw(text: str) -> None:
@@ -108,9 +110,14 @@ def print_raw(text: str) -> None:
 
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
+    err = _find_stderr()
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(escape_for_terminal(text), _find_terminal_width(sys.stderr)) + "\n")
-        sys.stderr.flush()
+        err.write(_fold(escape_for_terminal(text), _find_terminal_width(err)) + "\n")
+        err.flush()
+
+
+def _find_stderr() -> TextIO:
+    return _kept_errors[-1] if _kept_errors else sys.stderr
 
 
 def wrap_to_terminal(label: str, text: str) -> str:
@@ -212,7 +219,10 @@ def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code of its end; SystemExit passes through."""
     _came.clear()
     registry.warned.clear()
-    heard = sys.unraisablehook
+    background = BackgroundErrors()
+    background.install()
+    _kept.append(sys.stdout)
+    _kept_errors.append(sys.stderr)
     before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
     try:
         try:
@@ -223,7 +233,8 @@ def run_guarded(run: Callable[[], object]) -> int:
         with _ignore_signals():
             _report_end(end)
     finally:
-        sys.unraisablehook = heard
+        background.remove()
+        del _kept[-1], _kept_errors[-1]
         for number, handler in before.items():
             signal.signal(number, handler)
     if end.exit is not None:
@@ -258,7 +269,9 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         if error.filename is None:
             return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
         return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
-    except MemoryError:
+    except MemoryError as error:
+        if (fault := find_fault(error)) is not None:
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
         return CommandEnd(1, text, reason="memory")
     except Exception as error:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
@@ -316,7 +329,7 @@ def _report_end(end: CommandEnd) -> None:
         return
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_for_terminal(end.trace))
+            _find_stderr().write(escape_for_terminal(end.trace))
     if end.text is not None and end.text not in registry.warned:
         note(f"edgen: {end.text}")
 

@@ -182,7 +182,7 @@ def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:
             if (size := measured(data)) is None:
                 raise ValueError(f"it begins as {media_type}, and is cut off or damaged")
             return media_type, size
-    raise ValueError("it is no PNG, JPEG, GIF or WebP picture")
+    raise ValueError("it is not a PNG, JPEG, GIF or WebP picture")
 
 
 def _read_png_size(data: bytes) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import join_list, shorten
+from edgen.core.text import describe_error, join_list, shorten
 from edgen.core.version import __version__
 
 BASES: Mapping[str, tuple[str, str]] = {
@@ -86,6 +86,33 @@ def _find_unfit_parameters(method: Any, function: Any, *, bound: bool) -> str | 
     except ValueError:  # of code in C
         return None
     return None
+
+
+def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
+    """Yield a clause for each field of a `Config` whose default no job can hold, because it is not of the
+    field's type, or JSON has no form for it. A field of the `base` keeps the type that it has there."""
+    import msgspec  # only plugins are checked
+
+    try:
+        fields = msgspec.structs.fields(struct)
+        inherited = {} if base is None else {one.name: one.type for one in msgspec.structs.fields(base)}
+    except Exception as error:  # noqa: BLE001 - a plugin may write any type
+        yield f"has a `Config` whose types cannot be read ({describe_error(error)})"
+        return
+    for field in fields:
+        made = field.default_factory is not msgspec.NODEFAULT
+        default = field.default_factory() if made else field.default  # type: ignore[operator]
+        if default is msgspec.NODEFAULT:
+            continue
+        for type_ in (field.type, inherited.get(field.name, Any)):
+            try:
+                msgspec.json.decode(msgspec.json.encode(default), type=type_)
+            except Exception as error:  # noqa: BLE001 - values and types may be of any package
+                said = (
+                    f"has a `Config` whose field `{field.name}` has the default {shorten(repr(default), 80)}"
+                )
+                yield f"{said}, which no job can hold ({describe_error(error)})"
+                break
 
 
 def find_place(error: BaseException, module: str) -> str:

@@ -34,6 +34,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 from edgen.core.errors import InputError
 from edgen.core.plugin_checks import find_flaw, find_place, satisfies
 from edgen.core.system import is_from_signal
+from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
@@ -225,6 +226,7 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
         )
+    streams = sys.stdin, sys.stdout, sys.stderr
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
         flaw = None if plugin.package == DISTRIBUTION else find_flaw(plugin.kind, loaded)
@@ -232,17 +234,18 @@ def _load(plugin: Plugin) -> Any:
     except BaseException as error:  # a package may raise anything
         if is_from_signal(error):
             raise
-        if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
+        if type(error) is TypeError and (missing := _ABSTRACT.search(str(error))):
             methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
             raise PluginError(
                 f"{what} lacks {methods}, which every {plugin.kind} has to define; update or uninstall "
                 f"{plugin.package}."
             ) from error
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-        reason = f"({reason}){find_place(error, module)}"
+        reason = f"({describe_error(error)}){find_place(error, module)}"
         raise PluginError(
             f"{what} cannot be loaded {reason}; update or uninstall {plugin.package}."
         ) from error
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams  # a package may have replaced them
     if flaw is not None:
         raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:

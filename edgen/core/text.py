@@ -42,6 +42,22 @@ def is_forbidden(char: str) -> bool:
     return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
+def describe_type(value: object) -> str:
+    """Return the name of a value's type with its article: "an int", "a Reply"."""
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiouAEIO' else 'a'} {name}"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return an error's type and text on one line, without a full stop; its type alone if its text cannot be
+    made."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - the error's class may be of any package
+        said = ""
+    return " ".join(f"{type(error).__name__}: {said}".split()).rstrip(".: ")
+
+
 def escape_markdown(text: str) -> str:
     """Return `text` on one line, escaped for Markdown: no HTML, link, image, emphasis, code or column.
 

@@ -226,7 +226,7 @@ def _read_scalar(event: Any) -> Any:
     try:
         return maker(_CONSTRUCTOR, yaml.ScalarNode("", text))
     except (ValueError, LookupError, ArithmeticError):
-        _refuse(event, f"'{_shorten_text(text)}' is no {_KINDS[kind]}; a text goes in quotes")
+        _refuse(event, f"'{_shorten_text(text)}' is not {_KINDS[kind]}; a text goes in quotes")
 
 
 def _find_implicit_type(text: str) -> str:
@@ -251,7 +251,7 @@ _MAKERS: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {
     "float": SafeConstructor.construct_yaml_float,
     "null": SafeConstructor.construct_yaml_null,
 }
-_KINDS = {"bool": "truth value", "int": "whole number", "float": "number", "null": "nothing"}
+_KINDS = {"bool": "true or false", "int": "a whole number", "float": "a number", "null": "null"}
 
 
 def _refuse_tag(event: Any) -> NoReturn:

@@ -23,6 +23,7 @@ import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
+from edgen.core.text import describe_type
 from edgen.core.yaml_text import BRACES, YamlError, read_values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -278,7 +279,7 @@ _NAMES = {
 
 
 def _name(value: Any) -> str:
-    return _NAMES.get(type(value), f"a {type(value).__name__}")
+    return _NAMES.get(type(value), describe_type(value))
 
 
 # Fields that may contain a key by mistake: their values are never repeated.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.plugins.faults import refuse_value
-from edgen.core.text import replace_surrogates, shorten
+from edgen.core.text import describe_type, replace_surrogates, shorten
 from edgen.evaluation.aggregate_sums import MOST_NUMBER
 from edgen.evaluation.aggregates import (
     Aggregate,
@@ -81,8 +81,8 @@ def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> 
 
 
 def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
-    """Yield the reasons why an aggregate cannot count a value, as clauses such as "which is no finite
-    number"."""
+    """Yield the reasons why an aggregate cannot count a value, as clauses such as "which is not a
+    finite number"."""
     if isinstance(one, Share) and one.by_key:
         if not isinstance(value, Mapping) or not isinstance(of, Mapping):
             yield f"which has to be a mapping from keys to counts, as {one.of!r} has to be"
@@ -90,20 +90,20 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
             yield f"whose count of {wrong!r} is not from 0 to the {_show(of.get(wrong))} in {one.of!r}"
     elif isinstance(one, Share) and one.of:
         if not _is_part(value, of):
-            yield f"which is no whole number from 0 to the {_show(of)} in {one.of!r}"
+            yield f"which is not a whole number from 0 to the {_show(of)} in {one.of!r}"
     elif isinstance(one, Share):
         if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
-            yield "which is no truth"
+            yield "which is not true or false"
     elif isinstance(one, Total | Mean):
         if not _is_number(value):
-            yield "which is no finite number"
+            yield "which is not a finite number"
         if one.of and not (isinstance(of, int) and 0 <= of < 2**32):
-            yield f"of {_show(of)} in {one.of!r}, which is no number of things"
+            yield f"of {_show(of)} in {one.of!r}, which is not a number of things"
     elif isinstance(one, Histogram):
         yield from _find_histogram_flaws(one, value)
     elif isinstance(one, Crossed):
         if not isinstance(value, tuple | list) or not all(map(_is_crossed, value)):
-            yield "which is no list of (row, a list of columns)"
+            yield "which is not a list of (row, a list of columns)"
     elif isinstance(one, Tally):
         each = [value] if isinstance(value, str) else value
         if not isinstance(each, Iterable) or not all(isinstance(text, str) for text in each):
@@ -120,13 +120,13 @@ def _find_histogram_flaws(one: Histogram, value: Any) -> Iterator[str]:
             isinstance(each, tuple) and len(each) == 2 for each in value
         )
         if not pairs or not all(isinstance(key, str) and _is_whole(number) for key, number in value):
-            yield "which is no list of (key, whole number)"
+            yield "which is not a list of (key, whole number)"
     elif one.shares:
         if not _is_number(value) or not 0 <= value <= 1:
-            yield "which is no number from 0 to 1"
+            yield "which is not a number from 0 to 1"
     elif isinstance(value, int | float):
         if not _is_number(value) or (isinstance(value, int) and not _is_whole(value)):
-            yield f"which is no finite number up to {MOST_NUMBER:,}"
+            yield f"which is not a finite number up to {MOST_NUMBER:,}"
     elif not isinstance(value, Iterable) or not all(map(_is_whole, value)):
         yield f"which is neither a number nor a list of whole numbers up to {MOST_NUMBER:,}"
 
@@ -157,4 +157,4 @@ def _is_part(value: Any, of: Any) -> bool:
 def _show(value: Any) -> str:
     """Return a value as text for a message, with its type if that is not built in."""
     own = type(value).__module__ == "builtins"
-    return shorten(repr(value), 80) + ("" if own else f" (a {type(value).__name__})")
+    return shorten(repr(value), 80) + ("" if own else f" ({describe_type(value)})")

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import InputError
-from edgen.core.text import shorten
+from edgen.core.text import describe_type, shorten
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.yaml_values import shorten_word
 from edgen.evaluation.aggregates import Mean, Share
@@ -233,7 +233,7 @@ def measure(function: F, name: str | None = None) -> F:
     """
     if not callable(function):
         raise MeasureError(
-            f"a measure is a function that takes a conversation, and this is a {type(function).__name__}."
+            f"a measure is a function that takes a conversation, and this is {describe_type(function)}."
         )
     called = name or str(getattr(function, "__name__", ""))
     if not called.isidentifier():

@@ -208,7 +208,9 @@ class Measure(Generic[V]):
             names = [one.name for one in self.aggregates]
             if not isinstance(found, Mapping) or {*found} != {*names}:
                 refuse_value(
-                    "measure", self.name, f"has a `finish` that returned no mapping of {join_list(names)}"
+                    "measure",
+                    self.name,
+                    f"has a `finish` that did not return a mapping of {join_list(names)}",
                 )
             made: V = self._value_type(**found)
             return made

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Any, get_args
 
-from edgen.core.text import join_list, shorten
+from edgen.core.text import describe_type, join_list, shorten
 from edgen.evaluation.aggregates import Aggregate, ByKey
 from edgen.evaluation.compared import Compared
 from edgen.evaluation.panels import Panel, Sentence, TablePanel
@@ -22,18 +22,18 @@ def list_declared_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
         yield "has no `definition`: name its source, or say that it is your own"
     for name in _TEXTS:
         if not isinstance(text := getattr(measure, name), str):
-            yield f"has `{name}` {text!r}, which is no text"
+            yield f"has `{name}` {text!r}, which is not text"
     if not isinstance(measure.order, int | float):
-        yield f"has `order` {measure.order!r}, which is no number"
+        yield f"has `order` {measure.order!r}, which is not a number"
     if counts_alone and not callable(counts := getattr(measure, "counts", object)):
-        yield f"has `counts` {counts!r}, which is no class"
+        yield f"has `counts` {counts!r}, which is not a class"
     yield from _list_figure_flaws(measure)
     for name, kinds in (("panels", "Panel, TablePanel or Sentence, or a function"), ("compares", "Compared")):
         if not isinstance(given := getattr(measure, name), tuple | list | None):
-            yield f"has `{name}` that are no tuple: {shorten(repr(given), 80)}; each is a {kinds}"
+            yield f"has `{name}` that are not a tuple: {shorten(repr(given), 80)}; each is a {kinds}"
             return
     if wrong := [one for one in measure.compares or () if not isinstance(one, Compared)]:
-        yield f"has {wrong[0]!r} among its `compares`, which is no Compared"
+        yield f"has {wrong[0]!r} among its `compares`, which is not a Compared"
     flaws = [*_list_aggregate_flaws(measure, counts_alone=counts_alone)]
     yield from flaws or _list_panel_flaws(measure)
 
@@ -41,7 +41,7 @@ def list_declared_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
 def _list_figure_flaws(measure: Any) -> Iterator[str]:
     figures: Any = measure.figures
     if not isinstance(figures, Mapping):
-        yield f"has `figures` that are no mapping: {figures!r}; write figure_kinds(…)"
+        yield f"has `figures` that are not a mapping: {figures!r}; write figure_kinds(…)"
         return
     for name, kind in figures.items():
         if kind not in get_args(Kind):
@@ -50,11 +50,11 @@ def _list_figure_flaws(measure: Any) -> Iterator[str]:
 
 def _list_aggregate_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
     if not isinstance(measure.aggregates, tuple | list):
-        yield f"has `aggregates` that are no tuple: {measure.aggregates!r}"
+        yield f"has `aggregates` that are not a tuple: {measure.aggregates!r}"
         return
     each = [*measure.aggregates]
     if wrong := next((one for one in each if not isinstance(one, Aggregate)), None):
-        yield f"has {wrong!r} among its `aggregates`, which is no aggregate such as edgen.plugin.Share"
+        yield f"has {wrong!r} among its `aggregates`, which is not an aggregate such as edgen.plugin.Share"
         return
     for listed in (each, *(one.each for one in each if isinstance(one, ByKey))):
         names = [one.name for one in listed]
@@ -110,4 +110,4 @@ def _list_panel_flaws(measure: Any) -> Iterator[str]:
         found = [by_name.get(name.partition(".")[0]) for name in named]
         if None in found:
             wrong, listed = named[found.index(None)], join_list(map(repr, by_name))
-            yield f"has a {type(panel).__name__} of {wrong!r}, which is no aggregate of it (it has {listed})"
+            yield f"has {describe_type(panel)} of {wrong!r}, which is not an aggregate of it (it has {listed})"

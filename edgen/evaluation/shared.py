@@ -12,6 +12,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
+from edgen.core.text import describe_type
 from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
@@ -118,9 +119,7 @@ def _require_value(measure: Any, value: Any) -> None:
     """Raise FaultyPluginError if the value of a plugin's measure lacks a figure of its aggregates, TypeError
     if JSON cannot hold it."""
     if missing := [one.name for one in measure.aggregates if not _has_figure(value, one.name)]:
-        said = (
-            f"has the aggregate {missing[0]!r}, and its value, a {type(value).__name__}, has no such figure"
-        )
+        said = f"has the aggregate {missing[0]!r}, and its value, {describe_type(value)}, has no such figure"
         refuse_value("measure", measure.name, said)
     with contextlib.suppress(UnicodeEncodeError):  # outputs replace lone surrogates
         msgspec.json.encode(value)

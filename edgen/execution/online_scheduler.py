@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.config import Limits
-from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, FailuresError, ProviderError, StoppedError, UselessError
-from edgen.core.plugins.faults import find_fault, refuse_value
+from edgen.core.plugins.cancelling import refuse_cancellation
+from edgen.core.plugins.faults import find_fault
 from edgen.core.values import Address, Reply, Request, TaskId
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
@@ -123,17 +123,10 @@ class OnlineScheduler:
         if everybody.done() and not everybody.cancelled():
             everybody.result()  # raises a worker's bug
         elif everybody.cancelled() and self.stopped is None:
-            self._refuse_cancellation()
+            refuse_cancellation(client.kind for client in self._work.clients.values())
         self._recorder.end(silent=any(client.begun > 1 for client in self._work.clients.values()))
         if self.stopped is not None:
             raise self.stopped
-
-    def _refuse_cancellation(self) -> None:
-        """Raise an error for work that was cancelled without a stop: blame a plugin, if one answers calls."""
-        for kind in sorted({client.kind for client in self._work.clients.values()}):
-            if registry.find_plugin("provider", kind) is not None:
-                refuse_value("provider", kind, "cancelled the task that awaits its answer")
-        raise RuntimeError("the work was cancelled from inside")
 
     async def _wait_until_stopped(self, work: asyncio.Future[Any]) -> None:
         """Wait until the work is done, or the run is stopped."""

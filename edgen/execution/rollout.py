@@ -21,6 +21,7 @@ from edgen.core.errors import (
     ProviderError,
 )
 from edgen.core.plugins.faults import blame, refuse_value
+from edgen.core.text import describe_type
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.early_stop import USELESS, Usefulness
@@ -167,7 +168,7 @@ class Rollout:
         if self.task.check is not None:
             self.request = request = self.task.check(request)
         if not isinstance(request, Request):
-            refuse_value("protocol", self.task.made_by, f"yielded a {type(request).__name__}, not a Request")
+            refuse_value("protocol", self.task.made_by, f"yielded {describe_type(request)}, not a Request")
         if (client := self._clients.get(request.role)) is None:
             known = ", ".join(sorted(self._clients))
             said = f"asked the role {request.role!r}, which its `roles` does not list (listed: {known})"

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import msgspec
@@ -25,6 +25,11 @@ Patterns = dict[tuple[str, SplitName], str]  # the path pattern of each table's 
 WriteRow = Callable[[dict[str, Any]], object]
 BATCH = 1000  # rows of a Parquet row group
 _BUFFER = 1 << 18
+_LONGEST_NAME = 200  # characters of an extra file's path
+
+
+CARD = "README.md"
+CROISSANT = "croissant.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,18 @@ class RowFiles:
         raise NotImplementedError
 
     def write_row_files(self, row: Row) -> None:
-        """Write the extra files of a row, unless an earlier row has written them."""
+        """Write the extra files of a row, unless an earlier row has written them. Raises ValueError for a path
+        that leaves the export's folder, or is that of another file."""
         for name, content in row.files.items():
             if name not in self._row_files:
                 self._row_files.add(name)
-                (self.folder / name).parent.mkdir(exist_ok=True)
-                (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+                path = self.folder / _require_inside(name)
+                path.parent.mkdir(exist_ok=True)
+                try:
+                    with path.open("xb") as file:
+                        file.write(content.encode() if isinstance(content, str) else content)
+                except FileExistsError:
+                    raise ValueError(f"{name!r} is another file of the export") from None
 
     def finish(self) -> Patterns:
         """Finish the files; return their path patterns."""
@@ -88,6 +99,16 @@ class RowFiles:
         if end is not None:
             self._open.callback(file.write, end)
         return file
+
+
+def _require_inside(name: str) -> str:
+    """Return the path of an extra file: a name, or one in a folder. Raises ValueError for any other path."""
+    parts = PurePosixPath(name).parts
+    if not 1 <= len(parts) <= 2 or {"..", "/"} & {*parts} or "\\" in name or len(name) > _LONGEST_NAME:
+        raise ValueError(f"{name!r} is not a path in the export's folder, such as pictures/one.svg")
+    if name in (CARD, CROISSANT):
+        raise ValueError(f"{name!r} is another file of the export")
+    return name
 
 
 class SplitFiles(RowFiles):

@@ -6,6 +6,7 @@ can be imported from here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -14,9 +15,12 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.plugins.faults import blame, refuse_value
+from edgen.core.registry import find_plugin
+from edgen.core.text import describe_type, quantity, shorten
+from edgen.core.values import Scenario
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, make_trainer_columns
-from edgen.export.evidence import Level
+from edgen.export.evidence import Evidence, Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import FormatOptions, OptionValues, flag_of, list_flags, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
@@ -164,7 +168,10 @@ class Format:
     ) -> tuple[DataTable, ...]:
         """Return the tables of an export of a run on this space, with these layers."""
         if callable(self.tables):
-            return (self._with_layers(self.tables(space), layers),)
+            if not _is_table(table := self.tables(space)):
+                said = f"returned {shorten(repr(table), 80)} from `tables`, which is {_NO_TABLE}"
+                refuse_value("format", self.name, said)
+            return (self._with_layers(table, layers),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
         if options is not None and options.of(TokenOptions).tokenizer is not None:
             tables = tuple(
@@ -216,23 +223,59 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
     columns = make_trainer_columns(run.space)
     for item in _iterate_items(run, format_, chat):
-        if not isinstance(item, Row | LeftOut):
-            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
-            refuse_value("format", format_.name, said)
-        if isinstance(item, LeftOut) and not (isinstance(item.reason, str) and item.reason.isprintable()):
-            said = f"left something out for {item.reason!r}, which is no name such as too_long"
-            refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
             item.value.update(columns.read_texts(item.scenario))
         yield item
 
 
+_TABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")  # a table's name, which is that of a folder
+_NO_TABLE = "not a DataTable whose name has letters, digits, _ and -"
+
+
+def _is_table(given: Any) -> bool:
+    return isinstance(given, DataTable) and isinstance(given.name, str) and bool(_TABLE.fullmatch(given.name))
+
+
+LEAST_ITEMS = 1_000_000  # rows and omissions that a plugin may give for any run
+_LONGEST_REASON = 200  # characters of a reason for an omission
+_MOST_ITEMS = 10_000  # the same for each conversation of a larger run
+
+
 def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
-    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code."""
+    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code, and for far more
+    items than a run can have."""
     try:
-        yield from format_.rows(run, chat)
+        if find_plugin("format", format_.name) is None:
+            yield from format_.rows(run, chat)
+            return
+        most = max(LEAST_ITEMS, _MOST_ITEMS * run.accepted)
+        for number, item in enumerate(format_.rows(run, chat)):
+            if number == most:
+                said = f"gave {most:,} rows for {quantity(run.accepted, 'conversation')} and did not end"
+                refuse_value("format", format_.name, said)
+            if (flaw := _find_item_flaw(item, format_)) is not None:
+                refuse_value("format", format_.name, flaw)
+            yield item
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again
         blame("format", format_.name, error)
+
+
+def _find_item_flaw(item: Any, format_: Format) -> str | None:
+    """Return a clause about a field of a plugin's item that is not of its type; None if all are."""
+    if isinstance(item, LeftOut):
+        if isinstance(item.reason, str) and item.reason.isprintable() and len(item.reason) <= _LONGEST_REASON:
+            return None
+        return (
+            f"left something out for {shorten(repr(item.reason), 80)}, which is not a name such as too_long"
+        )
+    if not isinstance(item, Row):
+        return f"gave a row that is {describe_type(item)}, not a Row or LeftOut"
+    value = dict if format_.layout.scenario else object
+    kinds = {"value": value, "scenario": Scenario | None, "evidence": Evidence | None, "beside": Mapping}
+    for name, kind in kinds.items():
+        if not isinstance(given := getattr(item, name), kind):
+            return f"gave a Row whose `{name}` is {describe_type(given)}: {shorten(repr(given), 80)}"
+    return None
 
 
 TAKEN = frozenset({"run", "to", "assistant", "output", "workers", "on", "json", "help", "own"})
@@ -260,15 +303,17 @@ def list_flaws(format_: Format) -> Iterator[str]:
         yield f"has a field in its class that is ignored: {_explain_part(place, name)}"
     for place, kind in _PARTS.items():
         if not isinstance(given := getattr(format_, place), kind):
-            yield f"has a `{place}` that is no {kind.__name__}: {given!r}"
+            yield f"has a `{place}` that is not a {kind.__name__}: {given!r}"
     yield from _list_wrong_types(format_)
+    if not callable(format_.layout.files):
+        yield f"has a `layout` whose `files` cannot be called: {format_.layout.files!r}"
     if not callable(format_.rows):
         yield f"has `rows` that cannot be called: {format_.rows!r}"
     own = format_.Options
     if own is None:
         return
     if not isinstance(own, type) or not issubclass(own, FormatOptions):
-        yield f"has `Options` that are no class derived from edgen.plugin.FormatOptions: {own!r}"
+        yield f"has `Options` that are not a class derived from edgen.plugin.FormatOptions: {own!r}"
         return
     taken = {*TAKEN}
     for struct in (ExportOptions, ChatOptions, PairSetOptions, LayerOptions):
@@ -296,16 +341,20 @@ def _list_wrong_types(format_: Format) -> Iterator[str]:
     card = format_.card if isinstance(format_.card, FormatCard) else FormatCard()
     for name in ("summary", "use"):
         if not isinstance(given := getattr(format_, name), str):
-            yield f"has a `{name}` that is no text: {given!r}"
+            yield f"has a `{name}` that is not text: {given!r}"
     each = {"needs": format_.needs, "notes": card.notes, "tags": card.tags, "tasks": card.tasks}
     for name, given in each.items():
         if not isinstance(given, tuple | list) or not all(isinstance(one, str) for one in given):
-            yield f"has `{name}` that are no tuple of texts: {given!r}"
+            yield f"has `{name}` that are not a tuple of texts: {given!r}"
     for name, given in {"reasons": card.reasons, "tables": format_.tables}.items():
-        if name == "tables" and (callable(given) or isinstance(given, tuple)):
+        if name == "tables" and isinstance(given, tuple):
+            if wrong := [one for one in given if not _is_table(one)]:
+                yield f"has {shorten(repr(wrong[0]), 80)} among its `tables`, which is {_NO_TABLE}"
+            continue
+        if name == "tables" and callable(given):
             continue
         texts = isinstance(given, Mapping) and all(
             isinstance(one, str) for pair in given.items() for one in pair
         )
         if not texts:
-            yield f"has `{name}` that are no mapping from names to texts: {given!r}"
+            yield f"has `{name}` that are not a mapping from names to texts: {given!r}"

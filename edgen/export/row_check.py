@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.core.text import replace_surrogates, shorten
+from edgen.core.text import describe_type, replace_surrogates, shorten
 from edgen.export.files import JsonLines
 from edgen.export.format import Format
 from edgen.export.rows import SPLITS, DataTable, Row
@@ -23,7 +23,7 @@ def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) ->
     if format_.layout.files is not JsonLines:  # in its own files, entries need not be the rows' values
         return None
     if not isinstance(row.value, dict):
-        return f"gave a row whose value is a {type(row.value).__name__}, not a dict of columns"
+        return f"gave a row whose value is {describe_type(row.value)}, not a dict of columns"
     known = tables[row.table].columns
     if unknown := [name for name in row.value if name not in known]:
         return f"gave a row with the column {unknown[0]!r}, which its `tables` does not explain"

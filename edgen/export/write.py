@@ -20,7 +20,7 @@ import msgspec
 from edgen.core.errors import ShortError, StoppedError, UsageError
 from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
-from edgen.core.plugins.faults import blame, refuse_value
+from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find_plugin
 from edgen.core.text import shorten
 from edgen.export.card import Contents, digest_table, write_card
@@ -28,7 +28,7 @@ from edgen.export.caveats import list_unfinished
 from edgen.export.chat import Chat, build_chat
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence, list_credit_notes, warn_of_credit
-from edgen.export.files import RowFiles, Staging
+from edgen.export.files import CARD, CROISSANT, RowFiles, Staging
 from edgen.export.format import Format, iterate_items
 from edgen.export.layer_columns import list_layer_notes
 from edgen.export.options import OptionValues
@@ -41,8 +41,6 @@ from edgen.store.run_reader import RunReader
 from edgen.store.written_file import run_around
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-CARD = "README.md"
-CROISSANT = "croissant.json"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +116,9 @@ def export(
             made = iterate_items(run, format_, chat)
         else:
             made = iterate_items_by_workers(run, format_, options, workers, on)
-        with contextlib.closing(format_.layout.files(staging)) as files, contextlib.closing(made) as items:
+        opened = format_.layout.files(staging)
+        require_type("format", format_.name, opened, RowFiles, "RowFiles from `layout.files`")
+        with contextlib.closing(opened) as files, contextlib.closing(made) as items:
             contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)
         write_new(stage / CARD, write_card(format_, run, chat, contents, options))

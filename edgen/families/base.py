@@ -20,7 +20,7 @@ from edgen.core import registry
 from edgen.core.errors import JobError, Problem
 from edgen.core.plugins.faults import blame, require_type
 from edgen.core.registry import part_of
-from edgen.core.text import compile_later
+from edgen.core.text import compile_later, describe_type
 from edgen.core.values import Event, Provenance, Recorded, Scenario, Turn, with_marker, without_marker
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
@@ -248,7 +248,7 @@ def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None
     if again == recorded:
         return None
     if not isinstance(again, type(recorded)):
-        return f"`read` returned a {type(again).__name__}, not a Recorded"
+        return f"`read` returned {describe_type(again)}, not a Recorded"
     # a tuple in `data` or `outcome` is a list in JSON
     before, after = msgspec.to_builtins(recorded), msgspec.to_builtins(again)
     return None if _encode_sorted(before) == _encode_sorted(after) else _find_first_change(before, after, "")

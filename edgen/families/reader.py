@@ -165,7 +165,7 @@ def list_flaws(reader: DataSetReader) -> Iterator[str]:
     yield from find_misplaced_names(reader, PARTS)
     measures = part_of(reader, KindDefaults).measures
     if not isinstance(measures, tuple) or not all(isinstance(one, str) for one in measures):
-        yield f"has `measures` that are no tuple of names: {measures!r}"
+        yield f"has `measures` that are not a tuple of names: {measures!r}"
 
 
 def find_schema_of_record(reader: DataSetReader, record: Any) -> str:

@@ -13,12 +13,13 @@ import signal
 from collections.abc import Callable, Iterator
 
 from edgen.core.errors import EdgenError, LockedError, UselessError
+from edgen.core.plugins.faults import find_fault
 from edgen.core.system import handle_signals
 from edgen.execution.progress import Event, StatusEvent
 from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control, run_in_own_loop
-from edgen.runtime.processes import receive, report
+from edgen.runtime.processes import keep_output, receive, report
 
 _PATIENCE = 30.0  # seconds to wait for a killed start's process of this partition to end
 
@@ -27,6 +28,7 @@ def main() -> None:
     """Make the partition that standard input describes."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # until it is ready
+    keep_output()
     given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the parent process
     control = Control(trusting=lambda: given.trust, interrupts=_forward_signals)
     control.events.listen(_on_event)
@@ -37,6 +39,9 @@ def main() -> None:
         made, ended = found.status.calls.now or 0, found.ended
     except (EdgenError, OSError) as problem:
         ended = problem
+    except BaseException as error:
+        if (ended := find_fault(error)) is None:
+            raise
     if ended is None:
         return report(PartitionMessage(done=True, made=made))
     reason = "useless" if isinstance(ended, UselessError) else getattr(ended, "reason", "error")

@@ -30,7 +30,7 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find_plugin, part_of
-from edgen.core.text import shorten
+from edgen.core.text import describe_type, shorten
 from edgen.core.values import (
     Address,
     Conversation,
@@ -228,7 +228,7 @@ class Plan:
             blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
-                "family", self.family.name, f"returned a {type(record).__name__} as a record, not bytes"
+                "family", self.family.name, f"returned {describe_type(record)} as a record, not bytes"
             )
         return record
 

@@ -10,7 +10,7 @@ import msgspec
 from edgen.config import Job, list_asked_roles, list_templates
 from edgen.core.forms import list_answer_kinds
 from edgen.core.plugins.faults import blame, refuse_value, require_type, require_value
-from edgen.core.text import join_list, shorten
+from edgen.core.text import describe_type, join_list, shorten
 from edgen.core.values import Conversation, Message, Rejection, Request, Turn
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result, Template
 from edgen.protocols.labelled_units import ABOUT
@@ -92,7 +92,7 @@ class RequestCheck:
         cannot be sent or stored."""
         name = self._protocol
         if not isinstance(request, Request):
-            refuse_value("protocol", name, f"yielded a {type(request).__name__}, not a Request")
+            refuse_value("protocol", name, f"yielded {describe_type(request)}, not a Request")
         plain = msgspec.structs.replace(request, scene=None, view=None, same_prompt=())
         checked = require_value("protocol", name, plain, Request, "a Request")
         if not checked.messages:
@@ -144,7 +144,7 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
                 "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
             )
     elif not result.code.isprintable():
-        refuse_value("protocol", protocol, f"rejected with a reason that is no word: {result.code!r}")
+        refuse_value("protocol", protocol, f"rejected with a reason that is not a word: {result.code!r}")
     else:
         detail = require_value("protocol", protocol, result.detail, str, "the detail of a Rejection")
         result = msgspec.structs.replace(result, detail=detail)
@@ -171,7 +171,7 @@ def _find_turn_flaw(turn: Turn, speakers: Collection[str]) -> str | None:
     if not turn.text or turn.text.isspace():
         return "has no text; return a Rejection, such as Rejection('empty', …)"
     if not turn.role or turn.role != turn.role.strip() or not turn.role.isprintable():
-        return f"has a role that is no name: {turn.role!r}"
+        return f"has a role that is not a name: {turn.role!r}"
     if speakers and turn.role not in speakers:
         return f"has the role {turn.role!r}, which the space does not have ({join_list(speakers)})"
     return None

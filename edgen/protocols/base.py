@@ -25,7 +25,7 @@ from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.people.requests import View
-from edgen.core.plugin_checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names, find_unfit_fields
 from edgen.core.registry import part_of
 from edgen.core.values import (
     Address,
@@ -246,16 +246,18 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
     """Yield the reasons why an object cannot be used as a protocol, as clauses."""
     answers = protocol.answers
     if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
-        yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
+        yield f"has `answers` that are not a tuple of AnswerKind: {answers!r}"
     yield from find_misplaced_names(protocol, PARTS)
     yield from list_reason_flaws(protocol.reasons)
     if not isinstance(protocol, ConversationProtocol):
         return
     config = protocol.Config
     if not isinstance(config, type) or not issubclass(config, msgspec.Struct):
-        yield f"has a `Config` that is no msgspec.Struct: {config!r}"
+        yield f"has a `Config` that is not a msgspec.Struct: {config!r}"
     elif required := [field.name for field in msgspec.structs.fields(config) if field.required]:
         yield f"has a `Config` with a field without a default: {', '.join(required)}"
+    else:
+        yield from find_unfit_fields(config)
 
 
 def make_call_seed(seed: int, address: Address) -> int:

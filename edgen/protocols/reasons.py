@@ -110,11 +110,11 @@ REASONS: Mapping[str, DeclaredReason] = {str(one.code): one for one in _OWN}
 def list_reason_flaws(reasons: object) -> list[str]:
     """Return the flaws of the reasons that a protocol declares, as clauses."""
     if not isinstance(reasons, tuple) or not all(isinstance(one, DeclaredReason) for one in reasons):
-        return [f"has `reasons` that are no tuple of DeclaredReason: {reasons!r}"]
+        return [f"has `reasons` that are not a tuple of DeclaredReason: {reasons!r}"]
     flaws = []
     for one in reasons:
         if not is_reason_name(one.code):
-            flaws.append(f"declares a reason that is no short lower-case name: {one.code!r}")
+            flaws.append(f"declares a reason that is not a short lower-case name: {one.code!r}")
         elif one.code in REASONS:
             flaws.append(f"declares the reason {one.code}, which is edgen's own; choose another name")
         elif not (isinstance(one.says, str) and one.says.strip() and one.says.isprintable()):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from edgen.config.backends import BackendConfig, PricesAndTokens, RequestFeatures, ServiceKeys
 from edgen.core.errors import Problem
 from edgen.core.people.requests import AskPeople
-from edgen.core.plugin_checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names, find_unfit_fields
 from edgen.core.values import Reply, Request, TaskId
 
 if TYPE_CHECKING:
@@ -180,3 +180,4 @@ def list_flaws(provider: Provider) -> Iterator[str]:
             f"has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write "
             f'tag_field="type" and tag="{provider.name}"'
         )
+    yield from find_unfit_fields(config, BackendConfig)

@@ -17,7 +17,7 @@ from edgen.core.options import CallMode
 from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files
-from edgen.core.text import shorten
+from edgen.core.text import replace_surrogates, shorten
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
@@ -150,13 +150,15 @@ def require_backend(provider: str, backend: Any) -> None:
     try:
         msgspec.json.encode(dict(identity))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        refuse_value("provider", provider, f"has an `identity` that is no JSON: {error}")
+        refuse_value("provider", provider, f"has an `identity` that is not JSON: {error}")
     if dict(identity) != dict(backend.identity):
         refuse_value("provider", provider, "has another `identity` each time; stored answers would be lost")
     if identity.get("type") != provider:
         said = f"has an `identity` whose `type` is {identity.get('type')!r}; it has to be {provider!r}"
         refuse_value("provider", provider, said)
-    require_type("provider", provider, backend.model, str, "a text as `model`")
+    model = require_type("provider", provider, backend.model, str, "text as `model`")
+    if not model or replace_surrogates(model) != model:
+        refuse_value("provider", provider, f"has the `model` {model!r}, which no record can name")
 
 
 _PARTS = ("identity", "model", "complete", "models", "aclose")

@@ -20,6 +20,8 @@ from typing import Any, NoReturn, TypeVar
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, RunError, StoppedError, UsageError
 from edgen.core.files import write_whole
+from edgen.core.plugins.background import BackgroundErrors
+from edgen.core.plugins.cancelling import GuardedTask, refuse_cancellation
 from edgen.execution.progress import Event, Events
 from edgen.providers import list_key_requests
 from edgen.providers.trust import (
@@ -217,15 +219,34 @@ def _refuse_stop() -> NoReturn:
 
 
 def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in an event loop of its own, as asyncio.run does. `stop` of that loop raises
-    RuntimeError in the calling code: otherwise the work would end without a message about that code."""
-    return asyncio.run(_keep_running(work))
+    """Run a coroutine in an event loop of its own, as asyncio.run does, and guard it against plugins.
+
+    `stop` of that loop raises RuntimeError in the calling code, since the work would end without a message
+    about that code. Raises FaultyPluginError if a plugin cancels the work. Errors in tasks that a plugin
+    started are reported once.
+    """
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_task_factory(_make_guarded_task)  # for the first task
+        return runner.run(_keep_running(work))
+
+
+def _make_guarded_task(
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **given: Any
+) -> GuardedTask:
+    return GuardedTask(work, loop=loop, **given)
 
 
 async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
-    own = vars(asyncio.get_running_loop())
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop.set_task_factory(None)
+    loop.set_exception_handler(BackgroundErrors().on_loop)
+    own = vars(loop)
     own["stop"] = _refuse_stop
     try:
         return await work
+    except asyncio.CancelledError:
+        if task is None or task.cancelling():  # by a signal
+            raise
+        refuse_cancellation()
     finally:
         del own["stop"]

@@ -25,6 +25,8 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.plugins.background import BackgroundErrors
+from edgen.core.plugins.faults import find_fault
 from edgen.core.version import __version__
 
 _HEAD = 8  # bytes of the length field of a pickle
@@ -186,8 +188,13 @@ def _run(given: bytes) -> bytes:
             said = f"{error.filename}: {error.strerror} (a process on {socket.gethostname()})."
             said += " The nodes of a cluster need the same files at the same paths."
             result = _Result(error=said, code=2)
-    except Exception:  # noqa: BLE001 - raised in the process that started this one
-        result = _Result(fault=traceback.format_exc())
+    except BaseException as error:
+        if (fault := find_fault(error)) is not None:
+            result = _Result(error=str(fault), code=fault.exit_code)
+        elif isinstance(error, Exception):  # raised in the process that started this one
+            result = _Result(fault=traceback.format_exc())
+        else:
+            raise
     return msgspec.msgpack.encode(result)
 
 
@@ -213,11 +220,28 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
     return bytes(data)
 
 
+_out: list[IO[bytes]] = []  # standard output, once it is kept
+
+
+def keep_output() -> IO[bytes]:
+    """Return standard output, kept from now on for what this process reports to the one that started it.
+
+    What other code prints, such as a plugin or a program that it starts, goes to standard error, and so do the
+    errors of plugins that no caller sees.
+    """
+    sys.stdout.flush()
+    _out.append(os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)
+    BackgroundErrors().install()
+    return _out[-1]
+
+
 def report(line: msgspec.Struct) -> None:
-    """Write a line of JSON for the process that started this one. If that process is gone, do nothing."""
+    """Write a line of JSON for the process that started this one, which has called `keep_output`. If that
+    process is gone, do nothing."""
     with contextlib.suppress(OSError):
-        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-        sys.stdout.buffer.flush()
+        _out[-1].write(msgspec.json.encode(line) + b"\n")
+        _out[-1].flush()
 
 
 def receive() -> Iterator[bytes]:
@@ -238,7 +262,7 @@ def _receive(received: queue.SimpleQueue[bytes]) -> None:
 
 def _main() -> None:
     """Do pieces of work until the process that started this one has ended."""
-    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    out = keep_output()
     for given in receive():
         send(out, _run(given))
 

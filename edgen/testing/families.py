@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.registry import part_of
+from edgen.core.text import describe_type
 from edgen.core.values import Conversation, Turn, Usage
 from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, make_record_id
 from edgen.families.reader import KindDefaults, RecordContents
@@ -59,7 +60,7 @@ def check_family(
 
 def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
     record = check.value("`record` raises", lambda: family.record(recorded))
-    check.that(isinstance(record, bytes), f"`record` returns a {type(record).__name__}, not bytes")
+    check.that(isinstance(record, bytes), f"`record` returns {describe_type(record)}, not bytes")
     decoded = check.value("`record` returns no JSON", lambda: msgspec.json.decode(record))
     check.that(
         is_valid(record, family.schema), f"a record does not satisfy the schema {family.schema}: {record!r}"
@@ -70,7 +71,7 @@ def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
     check.that(known, "`recognizes` does not know its own record")
     filed = check.value("`read_file` raises for its own record", lambda: family.read_file(decoded))
     check.that(
-        isinstance(filed, FiledRecord), f"`read_file` returns a {type(filed).__name__}, not a FiledRecord"
+        isinstance(filed, FiledRecord), f"`read_file` returns {describe_type(filed)}, not a FiledRecord"
     )
 
 

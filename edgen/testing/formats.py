@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgen.core.text import describe_type
 from edgen.export.chat import build_chat
 from edgen.export.format import Format
 from edgen.export.row_check import find_row_flaw
@@ -53,7 +54,7 @@ def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) 
         if isinstance(item, LeftOut):
             check.that(bool(format_.meaning(item.reason)), f"`reasons` does not explain {item.reason!r}")
             continue
-        check.that(isinstance(item, Row), f"gives a {type(item).__name__}, not a Row or LeftOut")
+        check.that(isinstance(item, Row), f"gives {describe_type(item)}, not a Row or LeftOut")
         flaw = find_row_flaw(format_, item, tables)
         check.that(flaw is None, str(flaw))
 

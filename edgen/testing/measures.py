@@ -93,7 +93,9 @@ def _count(
     plain = check.value("its value is not JSON for msgspec", lambda: msgspec.json.encode(value))
     lines = check.value("its lines raise", lambda: [*list_lines(measure, value)])
     for line in lines:
-        check.that(isinstance(line, str) and "\n" not in line, f"its lines have {line!r}, which is no line")
+        check.that(
+            isinstance(line, str) and "\n" not in line, f"its lines have {line!r}, which is not a line"
+        )
         check.that(
             len(line) <= _WIDEST, f"its lines have one of {len(line)} columns; {_WIDEST} at most: {line!r}"
         )

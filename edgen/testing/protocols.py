@@ -12,6 +12,7 @@ from edgen.config import parse_job
 from edgen.config.job import RolesAndSettings
 from edgen.core.errors import EdgenError
 from edgen.core.registry import part_of
+from edgen.core.text import describe_type
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.families.base import Recorded, find_change
 from edgen.planning.allowed_files import AllowedFiles
@@ -39,7 +40,7 @@ def check_protocol(
     the space education_dialogue_faithful. `base`: the folder to which paths in it are relative. `answer`
     replies to its requests; by default the simulator does, so the protocol needs SimulatedAnswers."""
     check = begin_check("protocol", protocol)
-    check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
+    check.that(isinstance(protocol, ConversationProtocol), "is not an edgen.plugin.ConversationProtocol")
     with register_for_check("protocol", protocol):
         plan = check.value(
             "a job with it cannot be planned; give the keys that it needs, such as a space, as `job`",
@@ -48,7 +49,7 @@ def check_protocol(
         _check_protocol_facts(check, protocol, plan)
         check.that(
             part_of(protocol, SimulatedAnswers).simulated(_make_simulation(_FOREIGN)) is None,
-            "`simulated` answers a prompt that is none of the protocol's; return None there",
+            "`simulated` answers a prompt of another protocol; return None there",
         )
         respond = answer or _make_simulator()
         first, result = _drive(check, plan, lambda request: Reply(respond(request)))
@@ -73,7 +74,7 @@ def check_protocol(
 def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Plan) -> None:
     several = part_of(protocol, RolesAndSettings)
     roles = check.value("`roles` raises", lambda: several.roles(plan.job))
-    check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is no tuple of names")
+    check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is not a tuple of names")
     opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))
     unknown = opening.keys() - plan.templates.keys()
     check.that(not unknown, f"`opening` has {sorted(unknown)}, which `templates` has not")
@@ -136,7 +137,7 @@ def _drive(
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
     right = isinstance(result, Conversation | Rejection)
-    check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
+    check.that(right, f"returns {describe_type(result)}, not a Conversation or a Rejection")
     stored = check.value(
         "returns a result that cannot be stored",
         require_result,

@@ -61,7 +61,7 @@ def check_provider(
         identity == other, "two backends of one configuration differ in `identity`, or it depends on the key"
     )
     check.that(key is None or key.encode() not in identity, "the backend's `identity` holds the key")
-    check.that(isinstance(backend.model, str), "the backend's `model` is no text")
+    check.that(isinstance(backend.model, str), "the backend's `model` is not text")
     elsewhere = _find_identity_elsewhere(provider, config, environ=link.environ)
     check.that(
         elsewhere in (None, identity),

@@ -52,7 +52,7 @@ def explain_invalid(data: bytes, schema: str) -> str:
     try:
         found = find_schema_violations(msgspec.json.decode(data), schema=schema)
     except (ValueError, RecursionError) as error:
-        return f"is no JSON ({error}): {shorten(repr(data), 80)}"
+        return f"is not JSON ({error}): {shorten(repr(data), 80)}"
     first = f"{found[0].path}: {found[0].problem}" if found else "the record is invalid"
     return f"breaks its schema {schema}: {first}"
 
@@ -70,9 +70,7 @@ def find_schema_flaw(name: str) -> str | None:
     try:
         _compile(name)
     except (OSError, ValueError, RecursionError) as error:
-        return (
-            f"has the schema {path}, which is no JSON Schema ({shorten(' '.join(str(error).split()), 200)})"
-        )
+        return f"has the schema {path}, which is not a JSON Schema ({shorten(' '.join(str(error).split()), 200)})"
     return None
 
 

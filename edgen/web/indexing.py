@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -25,6 +25,7 @@ from edgen.evaluation.measuring import find_measures_of_other_families, list_mea
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.families.base import make_record_id
 from edgen.families.reader import DataSetReader
+from edgen.runtime.processes import keep_output
 from edgen.space import Space
 from edgen.store.conversation_index import IndexEntry
 from edgen.store.conversation_index.writer import Indexed, write_index
@@ -244,10 +245,11 @@ def main(kind: str, path: str, index: str) -> None:
     """Build the index of a run or of files, and print its progress."""
     part = Path(f"{index}.{os.getpid()}.part")
     plan: list[int] = []
+    out = keep_output()
     entries = (iterate_entries_of_run if kind == "run" else iterate_entries_of_files)(Path(path), plan)
     try:
         for done in write_index(part, entries):
-            _tell(IndexingReport(done, sum(plan)))
+            _report(out, IndexingReport(done, sum(plan)))
         part.replace(index)
     except BrokenPipeError:  # the server has ended
         pass
@@ -255,14 +257,14 @@ def main(kind: str, path: str, index: str) -> None:
         problem = find_fault(error) or error
         if not isinstance(problem, EdgenError | OSError):
             raise
-        _tell(IndexingReport(problem=escape_for_terminal(str(problem))))
+        _report(out, IndexingReport(problem=escape_for_terminal(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 
 
-def _tell(report: IndexingReport) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
-    sys.stdout.buffer.flush()
+def _report(out: IO[bytes], line: IndexingReport) -> None:
+    out.write(msgspec.json.encode(line) + b"\n")
+    out.flush()
 
 
 if __name__ == "__main__":

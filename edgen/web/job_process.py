@@ -17,13 +17,14 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import EdgenError
+from edgen.core.plugins.faults import find_fault
 from edgen.core.system import handle_signals
 from edgen.core.text import escape_for_terminal
 from edgen.generation.arms import generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust, run_in_own_loop
-from edgen.runtime.processes import report
+from edgen.runtime.processes import keep_output, report
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,6 +38,7 @@ class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def main(job: str, folder: str, overrides: Sequence[str]) -> None:
     """Generate the conversations of a job."""
+    keep_output()
     control = Control(trusting=lambda: Trust(confirm=_ask), agree=_ask, interrupts=_forward_signals)
     options = GenerateOptions(output=Path(folder))
     try:
@@ -45,6 +47,9 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem
+    except BaseException as error:
+        if (ended := find_fault(error)) is None:
+            raise
     report(ProcessLine(ended="" if ended is None else escape_for_terminal(str(ended)), ok=ended is None))
 
 

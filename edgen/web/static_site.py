@@ -39,7 +39,7 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
     """
     run = _find_only_run(Sources(paths))
     if folder.exists() and not (folder / _MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"--export {folder}: this exists and is no earlier export; name a new folder.")
+        raise UsageError(f"--export {folder}: this exists and is not an earlier export; name a new folder.")
     index = run.wait()
     if index is None:
         raise RunError(run.problem or f"{run.path}: it cannot be read.")

@@ -177,10 +177,10 @@ def test_a_library_that_is_not_installed_is_named(
 
 def test_bad_arguments(run: edgen.Run, tmp_path: Path) -> None:
     for call, said in (
-        (lambda: edgen.open(5), "the run is a int"),  # type: ignore[arg-type]
+        (lambda: edgen.open(5), "the run is an int"),  # type: ignore[arg-type]
         (lambda: run.export("trl-dpoo", tmp_path / "x"), "did you mean"),
         (lambda: run.export("csv", tmp_path / "x", traim="teacher"), "csv has no option --traim"),
-        (lambda: run.pairs(by="me"), "is no source of labels"),  # type: ignore[arg-type]
+        (lambda: run.pairs(by="me"), "is not a source of labels"),  # type: ignore[arg-type]
         (lambda: run.stats(["overvew"]), "no such measure"),
     ):
         with pytest.raises(InputError, match=said):

@@ -90,7 +90,7 @@ def test_a_family_that_does_not_read_back_its_records(
     [
         ("raise KeyError('lines')", "raised KeyError: 'lines'"),
         ("raise SystemExit(0)", "raised SystemExit: 0"),
-        ("return 5", "returned 5, a int, not a Recorded"),
+        ("return 5", "returned 5, an int, not a Recorded"),
     ],
 )
 def test_a_family_that_no_longer_reads_a_run(
@@ -146,7 +146,7 @@ def test_a_provider_that_returns_or_raises_something_else(
 @pytest.mark.parametrize(
     ("identity", "said"),
     [
-        ("{'type': object()}", "has an `identity` that is no JSON"),
+        ("{'type': object()}", "has an `identity` that is not JSON"),
         ("['odd']", "returned ['odd'], a list, not a mapping as `identity`"),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_provider_whose_backend_has_no_usable_identity(
             "def templates(self, job, space): return ['x']",
             "['x'], a list, not a dict of templates",
         ),
-        ("generate", "def start(self, *_): return 5", "5, a int, not a generator from `start`"),
+        ("generate", "def start(self, *_): return 5", "5, an int, not a generator from `start`"),
         ("preview", "def opening(self, *_): return None", "None, a NoneType, not a dict of messages"),
         ("estimate", "def expected(self, *_): return None", "None, a NoneType, not a tuple of ExpectedCall"),
     ],
@@ -207,7 +207,7 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
         ),
         (
             "return Conversation((yield from work).turns, probability=float('nan'))",
-            "a Conversation or a Rejection with nan, which is no finite number",
+            "a Conversation or a Rejection with nan, which is not a finite number",
         ),
         ("yield next(work)\n        return Rejection('a\\nb', 'why')", "an invalid reason: 'a\\nb'"),
         (
@@ -358,8 +358,8 @@ class TestMeasure:
         ),
         ("yield Row('../other', {'id': '1'})", "does not have: 'default', '../other'"),
         ("yield Row(one.split, {'id': '1'}, 'more')", "does not have: 'more', 'train'"),
-        ("yield LeftOut(5)", "left something out for 5, which is no name such as too_long"),
-        ("yield LeftOut('a\\nb')", "left something out for 'a\\nb', which is no name such as too_long"),
+        ("yield LeftOut(5)", "left something out for 5, which is not a name such as too_long"),
+        ("yield LeftOut('a\\nb')", "left something out for 'a\\nb', which is not a name such as too_long"),
         ("if number == 1: import math; math.sqrt(-1)", "raised ValueError: math domain error"),
     ],
 )

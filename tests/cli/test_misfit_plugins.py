@@ -54,7 +54,7 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
         ("providers", PROVIDER.replace("    Config = OddConfig\n", ""), "has no `Config`"),
         ("providers", PROVIDER.replace('tag="odd"', 'tag="other"'), 'and tag=\'other\'; write tag_field="type"'),
         ("protocols", PROTOCOL.replace("WORK", "return work").replace('"odd"\n', '"odd"\n    answers = None\n'),
-         "has `answers` that are no tuple of AnswerKind"),
+         "has `answers` that are not a tuple of AnswerKind"),
         ("providers", PROVIDER.replace("    Config = OddConfig\n", "    Config = OddConfig\n    sees_pictures = True\n"),
          "defines `sees_pictures`, which belongs to RequestFeatures; derive from it as well: class Odd(RequestFeatures, Provider)"),
         ("protocols", PROTOCOL.replace("WORK", "return work").replace('"odd"\n', '"odd"\n    branches = True\n'),
@@ -66,15 +66,15 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
         ("formats", OPTIONS.replace("FIELD", "level: int") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
          "has an option `level` without a default"),
         ("formats", FORMAT.replace("MORE", "Options=dict").replace("ROWS", "pass"),
-         "has `Options` that are no class derived from edgen.plugin.FormatOptions"),
+         "has `Options` that are not a class derived from edgen.plugin.FormatOptions"),
         ("formats", FORMAT.replace("MORE", "notes=('Mine.',)").replace("ROWS", "pass"),
          "(TypeError: `notes` belongs to FormatCard; write card=FormatCard(notes=…))"),
-        ("formats", FORMAT.replace("MORE", "layout={}").replace("ROWS", "pass"), "has a `layout` that is no FormatLayout: {}"),
+        ("formats", FORMAT.replace("MORE", "layout={}").replace("ROWS", "pass"), "has a `layout` that is not a FormatLayout: {}"),
         ("formats", OPTIONS.replace("FIELD", "level: dict = {}") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
          "has `Options` that cannot become flags (TypeError: `level` has an unsupported type; use bool,"),
-        ("formats", FORMAT.replace("MORE", "card=FormatCard(notes=(5,))").replace("ROWS", "pass"), "has `notes` that are no tuple of texts: (5,)"),
-        ("formats", FORMAT.replace("MORE", "card=FormatCard(reasons={'a': 5})").replace("ROWS", "pass"), "has `reasons` that are no mapping from"),
-        ("formats", FORMAT.replace("MORE", "needs='pairs'").replace("ROWS", "pass"), "has `needs` that are no tuple of texts: 'pairs'"),
+        ("formats", FORMAT.replace("MORE", "card=FormatCard(notes=(5,))").replace("ROWS", "pass"), "has `notes` that are not a tuple of texts: (5,)"),
+        ("formats", FORMAT.replace("MORE", "card=FormatCard(reasons={'a': 5})").replace("ROWS", "pass"), "has `reasons` that are not a mapping from"),
+        ("formats", FORMAT.replace("MORE", "needs='pairs'").replace("ROWS", "pass"), "has `needs` that are not a tuple of texts: 'pairs'"),
         ("measures", measure("Mean('n')", "{'n': 1}", "    def lines(self, value): yield 'x'"),
          "defines `lines`, which belongs to OwnTexts; derive from it as well"),
         ("measures", measure("Mean('n'), Histogram('n')", "{'n': 1}"), "has two aggregates named 'n'"),
@@ -109,7 +109,7 @@ def test_a_schema_that_is_none(command: Command, site: Site, run: Path, tmp_path
         "swapped",
         FAMILY.replace("CHANGE", "pass").replace('"swapped"\n', f'"swapped"\n    schema = {str(file)!r}\n'),
     )
-    assert f"has the schema {file}, which is no JSON Schema" in error_of(command, "swapped")
+    assert f"has the schema {file}, which is not a JSON Schema" in error_of(command, "swapped")
     assert command("stats", run).code == 0
 
 
@@ -155,13 +155,13 @@ def test_a_reply_with_a_lone_surrogate_is_stored(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("raise CallError('no kind', 'x')", "raised a CallError of the kind 'no kind', which is no edgen.plugin.FailureKind"),
+        ("raise CallError('no kind', 'x')", "raised a CallError of the kind 'no kind', which is not an edgen.plugin.FailureKind"),
         (
             "raise CallError(FailureKind.RATE_LIMIT, 'x', retry_after=float('nan'))",
             "raised a CallError with `retry_after` nan, no number of seconds",
         ),
         ("return Reply('x', usage=Usage(-1, 5))", "returned a Reply with a negative number of tokens"),
-        ("return Reply('x', tokens=(Token('x', float('nan')),))", "with nan, which is no finite number"),
+        ("return Reply('x', tokens=(Token('x', float('nan')),))", "with nan, which is not a finite number"),
     ],
 )  # fmt: skip
 def test_a_reply_or_failure_that_no_ledger_holds(
@@ -191,7 +191,7 @@ def test_a_reply_or_failure_that_no_ledger_holds(
             '{"type": "even"}',
             "has an `identity` whose `type` is 'even'; it has to be 'odd'",
         ),
-        ('model = "odd"\n    id', "model = 5\n    id", "returned 5, a int, not a text as `model`"),
+        ('model = "odd"\n    id', "model = 5\n    id", "returned 5, an int, not text as `model`"),
     ],
 )
 def test_a_backend_that_is_none(
@@ -217,7 +217,7 @@ def test_a_backend_that_is_none(
     [
         (
             "def record(self, recorded): return b'{' + super().record(recorded)",
-            "that is no JSON (JSON is malformed",
+            "that is not JSON (JSON is malformed",
         ),
         ("def record(self, recorded): return b'{}'", "that breaks its schema conversation: $."),
     ],
@@ -312,15 +312,15 @@ INF, NAN = "float('inf')", "float('nan')"
 @pytest.mark.parametrize(
     ("aggregates", "columns", "said"),
     [
-        ("Histogram('n')", f"{{'n': {INF}}}", "gave inf in the column 'n', which is no finite number up to"),
-        ("Histogram('n', shares=True)", "{'n': 1.5}", "gave 1.5 in the column 'n', which is no number from 0 to 1"),
-        ("Mean('n')", f"{{'n': {NAN}}}", "gave nan in the column 'n', which is no finite number"),
-        ("Mean('n')", "{'n': 'many'}", "gave 'many' in the column 'n', which is no finite number"),
-        ("Mean('n')", "{'n': 10 ** 400}", "in the column 'n', which is no finite number"),
-        ("Share('n', of='all')", "{'n': 9, 'all': 4}", "gave 9 in the column 'n', which is no whole number from 0 to the 4 in 'all'"),
+        ("Histogram('n')", f"{{'n': {INF}}}", "gave inf in the column 'n', which is not a finite number up to"),
+        ("Histogram('n', shares=True)", "{'n': 1.5}", "gave 1.5 in the column 'n', which is not a number from 0 to 1"),
+        ("Mean('n')", f"{{'n': {NAN}}}", "gave nan in the column 'n', which is not a finite number"),
+        ("Mean('n')", "{'n': 'many'}", "gave 'many' in the column 'n', which is not a finite number"),
+        ("Mean('n')", "{'n': 10 ** 400}", "in the column 'n', which is not a finite number"),
+        ("Share('n', of='all')", "{'n': 9, 'all': 4}", "gave 9 in the column 'n', which is not a whole number from 0 to the 4 in 'all'"),
         ("Share('n', of='all')", "{'n': 1}", "gave the column 'n' without 'all', which 'n' is of"),
         ("Share('n', of='all', by_key=True)", "{'n': {'a': 2}, 'all': {'a': 1}}", "whose count of 'a' is not from 0 to the 1 in 'all'"),
-        ("Share('n')", "{'n': 'no'}", "gave 'no' in the column 'n', which is no truth"),
+        ("Share('n')", "{'n': 'no'}", "gave 'no' in the column 'n', which is not true or false"),
         ("Tally('n')", "{'n': 5}", "gave 5 in the column 'n', which is neither a text nor a list of texts"),
         ("Mean('n')", "None", "returned None as columns, not a mapping of values by name"),
     ],
@@ -347,8 +347,8 @@ def test_a_column_that_cannot_be_counted(
     ("method", "said"),
     [
         ("    def lines(self, value): raise ZeroDivisionError('lines')", "raised ZeroDivisionError: lines"),
-        ("    def lines(self, value): yield 5", "returned 5, a int, not a str"),
-        ("    def finish(self, figures, shared): return {1, 2}", "has a `finish` that returned no mapping of n"),
+        ("    def lines(self, value): yield 5", "returned 5, an int, not a str"),
+        ("    def finish(self, figures, shared): return {1, 2}", "has a `finish` that did not return a mapping of n"),
         ("    def finish(self, figures, shared): return {'n': object()}", "raised TypeError: Encoding objects"),
     ],
 )  # fmt: skip
@@ -399,7 +399,7 @@ def test_a_report_without_the_pictures_of_a_measure(
             "{'id': (lambda x: x.append(x) or x)([])}",
             "gave a value with more than 100 levels, or that contains it",
         ),
-        ("5", "gave a row whose value is a int, not a dict of columns"),
+        ("5", "gave a row whose value is an int, not a dict of columns"),
     ],
 )
 def test_rows_that_no_file_can_hold(
@@ -430,7 +430,7 @@ def test_what_a_plugin_prints_is_no_part_of_the_json(command: Command, site: Sit
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (5, "returned 5, a int, not a LineResult"),
+        (5, "returned 5, an int, not a LineResult"),
         (LineResult("a"), "returned None, a NoneType, not a CallError as `failure`"),
         (LineResult("a", Reply(3)), "returned a Reply with a field of a wrong type"),  # type: ignore[arg-type]
         (LineResult("a", failure=CallError("odd", "x")), "raised a CallError of the kind 'odd'"),  # type: ignore[arg-type]

@@ -270,12 +270,12 @@ class TestMeasure:
         [
             (measure("Mean('n', label='{x}')", "{'n': 1}"), "has {x} in the `label` of 'n'; there it may have {key}"),
             (measure("Mean('n', label='n', says='{m}')", "{'n': 1}"), "has {m} in the `says` of 'n'"),
-            (measure("Mean('n')", "{'n': 1}", "    figures = ['n']"), "has `figures` that are no mapping: ['n']"),
-            (measure("Mean('n')", "{'n': 1}", "    order = 'first'"), "has `order` 'first', which is no number"),
-            (measure("Mean('n')", "{'n': 1}", "    nothing = None"), "has `nothing` None, which is no text"),
+            (measure("Mean('n')", "{'n': 1}", "    figures = ['n']"), "has `figures` that are not a mapping: ['n']"),
+            (measure("Mean('n')", "{'n': 1}", "    order = 'first'"), "has `order` 'first', which is not a number"),
+            (measure("Mean('n')", "{'n': 1}", "    nothing = None"), "has `nothing` None, which is not text"),
             (measure("Mean('n')", "{'n': 1}", "    compares = ('x',)"), "has 'x' among its `compares`"),
-            (measure("Mean('n')", "{'n': 1}", "    panels = 5"), "has `panels` that are no tuple: 5"),
-            (measure("Mean('n')", "{'n': 1}", "    from edgen.plugin.measures import Panel\n    panels = (Panel('p', 'P', ('m',)),)"), "has a Panel of 'm', which is no aggregate of it (it has 'n')"),
+            (measure("Mean('n')", "{'n': 1}", "    panels = 5"), "has `panels` that are not a tuple: 5"),
+            (measure("Mean('n')", "{'n': 1}", "    from edgen.plugin.measures import Panel\n    panels = (Panel('p', 'P', ('m',)),)"), "has a Panel of 'm', which is not an aggregate of it (it has 'n')"),
             (measure("Mean('n')", "{'n': 1}", "    from edgen.plugin.measures import Panel\n    panels = (Panel('p', 'P', 'n'),)"), "has a Panel with `figures` 'n', a text; write ('n',)"),
             (measure("Mean('n')", "{'n': 1}", "    from edgen.plugin.measures import TablePanel\n    panels = (TablePanel('T', 'n', ('a', 'b'), ('{it}',)),)"), "has the TablePanel 'T' with more or fewer `cells` than `heads`"),
             (measure("Mean('n')", "{'n': 1}").replace("    def of_one", "    async def of_one"), "has an asynchronous `of_one`"),
@@ -313,7 +313,7 @@ class TestMeasure:
         site.add("measures", "odd", code)
         ended = command("stats", run, "--only", "odd")
         assert ended.code == 2
-        assert f"gave {value} in the column 'n', which is no list of (row, a list of columns)" in ended.err
+        assert f"gave {value} in the column 'n', which is not a list of (row, a list of columns)" in ended.err
 
     def test_a_column_of_another_kind_than_it_says(self, command: Command, site: Site, run: Path) -> None:
         site.add("measures", "odd", measure("Tally('n')", "{'n': 'x'}", "    figures = {'n': 'number'}"))
@@ -394,7 +394,7 @@ class TestAsker:
         ("old", "new", "said"),
         [
             ("return Polite(True)", "return None", " of odd-pack 1.0 returned None, a NoneType, not a struct, or a Rejection"),
-            ("Polite(True)", "Polite(float('nan'))", "from its reader with nan, which is no finite number"),
+            ("Polite(True)", "Polite(float('nan'))", "from its reader with nan, which is not a finite number"),
             ("Polite(True)", "Polite(object())", "from its reader with a field of a wrong type"),
             ("return self.question(unit, shown, read)", "return [1]", " of odd-pack 1.0 returned [1], a list, not a generator from `ask`"),
             ("def ask(self, unit)", "async def ask(self, unit)", " has an asynchronous `ask`"),

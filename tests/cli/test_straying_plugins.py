@@ -92,8 +92,8 @@ def test_a_request_with_fields_of_other_types(
     ("turn", "said"),
     [
         ("Turn('Teacher', ' ')", "returned a Conversation whose turn 2 has no text"),
-        ("Turn('', 'Yes.')", "returned a Conversation whose turn 2 has a role that is no name: ''"),
-        ("Turn('a\\nb', 'Yes.')", "returned a Conversation whose turn 2 has a role that is no name"),
+        ("Turn('', 'Yes.')", "returned a Conversation whose turn 2 has a role that is not a name: ''"),
+        ("Turn('a\\nb', 'Yes.')", "returned a Conversation whose turn 2 has a role that is not a name"),
     ],
 )
 def test_a_conversation_with_a_turn_that_is_none(
@@ -112,7 +112,7 @@ def test_a_conversation_with_a_turn_that_is_none(
         ("def templates(self, job, space): return {'a': 'b'}", "returned 'b' from `templates`, where a Template"),
         ("def roles(self, job): return 'default'", "returned 'default' from `roles`, not a tuple of names"),
         ("def roles(self, job): return (1, 2)", "returned (1, 2) from `roles`, not a tuple of names"),
-        ("def simulated(self, request): return 5", "returned 5, a int, not a str or None"),
+        ("def simulated(self, request): return 5", "returned 5, an int, not a str or None"),
     ],
 )  # fmt: skip
 def test_a_protocol_with_answers_of_other_types(
@@ -245,7 +245,7 @@ def measure(one: str, aggregates: str = "(Mean('n', label='n'), Tally('who', lab
         (measure("return {'who': 'x' * 10_001}"), "in the column 'who', whose text of 10,001 characters is too"),
         (measure("return {'who': 'a\\ud800'}"), "in the column 'who', whose text of 2 characters is too"),
         (measure("raise GeneratorExit"), "raised GeneratorExit"),
-        (measure("return {}", "(one for one in [Mean('n')])"), "has `aggregates` that are no tuple: <generator"),
+        (measure("return {}", "(one for one in [Mean('n')])"), "has `aggregates` that are not a tuple: <generator"),
     ],
 )  # fmt: skip
 def test_a_measure_whose_columns_no_aggregate_reads(

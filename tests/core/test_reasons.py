@@ -67,9 +67,9 @@ def test_a_declared_reason_is_found_by_the_protocol() -> None:
 @pytest.mark.parametrize(
     ("reasons", "flaw"),
     [
-        ([TIRED], "no tuple of DeclaredReason"),
-        (("tired",), "no tuple of DeclaredReason"),
-        ((DeclaredReason(code="So tired", says="x"),), "no short lower-case name: 'So tired'"),
+        ([TIRED], "not a tuple of DeclaredReason"),
+        (("tired",), "not a tuple of DeclaredReason"),
+        ((DeclaredReason(code="So tired", says="x"),), "not a short lower-case name: 'So tired'"),
         ((DeclaredReason(code="loop", says="x"),), "the reason loop, which is edgen's own"),
         ((DeclaredReason(code="tired", says=" "),), "the reason tired without a clause"),
     ],

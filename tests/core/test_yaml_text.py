@@ -84,11 +84,11 @@ def test_an_alias_is_a_copy(parser: Parser) -> None:
     [
         ("a: 0x" + "f" * 6000, "line 1, column 4: a number of 6,002 characters is too long"),
         ("a:\n  - 1" + ":59" * 5000, "line 2, column 5: a number of 15,001 characters is too long"),
-        ("a: !!bool abc", "line 1, column 4: 'abc' is no truth value"),
-        ("a: !!int abc", "line 1, column 4: 'abc' is no whole number"),
-        ("a: !!int ''", "'' is no whole number"),
-        ("a: !!float nonsense", "'nonsense' is no number"),
-        ("a: 0x_", "'0x_' is no whole number"),
+        ("a: !!bool abc", "line 1, column 4: 'abc' is not true or false"),
+        ("a: !!int abc", "line 1, column 4: 'abc' is not a whole number"),
+        ("a: !!int ''", "'' is not a whole number"),
+        ("a: !!float nonsense", "'nonsense' is not a number"),
+        ("a: 0x_", "'0x_' is not a whole number"),
         (
             "a: !!timestamp nonsense",
             "line 1, column 4: the tag 'tag:yaml.org,2002:timestamp' is unsupported",
@@ -216,7 +216,7 @@ def test_set_and_files_are_read_by_the_same_reader(tmp_path: Any) -> None:
     path.write_text("name: x\nconversations: 1\nspace: education_dialogue\nprompt: education_dialogue\n"
                     "backends: {default: {type: simulator}}\n")  # fmt: skip
     for value, said in (
-        ("!!bool abc", "'abc' is no truth value"),
+        ("!!bool abc", "'abc' is not true or false"),
         ("0x" + "f" * 6000, "too long"),
         ("{a: &a [*a]}", "recursive"),
         ("\udc80", "U+DC80"),

@@ -49,7 +49,7 @@ def test_a_class_with_a_name_of_a_part_has_a_flaw() -> None:
     )
     wrong: Any = {"tags": ("x",)}
     (flaw,) = list_flaws(Format(**REQUIRED, card=wrong))
-    assert flaw.startswith("has a `card` that is no FormatCard")
+    assert flaw.startswith("has a `card` that is not a FormatCard")
 
 
 def test_names_of_parts_are_unique_and_shipped_formats_have_no_flaw() -> None:

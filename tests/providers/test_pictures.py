@@ -186,16 +186,16 @@ def test_type_and_size_are_those_of_the_content(data: bytes, media_type: str) ->
     assert pictures_in(f"a {found.mark} b {found.mark}") == [found, found]
     assert without_pictures(f"a {found.mark} b") == "a [a picture] b"
     for end in range(len(data) - 1):
-        with pytest.raises(ValueError, match=r"cut off or damaged|no PNG"):
+        with pytest.raises(ValueError, match=r"cut off or damaged|not a PNG"):
             read_picture(data[: end + 1] if end > 20 else data[:end])
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no PNG, JPEG, GIF or WebP"),
-        (b"", "no PNG"),
-        (b"%PDF-1.7", "no PNG"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a PNG, JPEG, GIF or WebP"),
+        (b"", "not a PNG"),
+        (b"%PDF-1.7", "not a PNG"),
         (pictures.png(9000, 1), "each side has 1 to 8,000"),
         (pictures.gif(0, 5), "each side has 1 to 8,000"),
         (b"\x89PNG\r\n\x1a\n" + bytes(MOST_BYTES), "larger than"),

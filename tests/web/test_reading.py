@@ -249,7 +249,7 @@ def test_a_static_site_has_every_page_that_it_links_to(tmp_path: Path, cache: Pa
     assert again.size == site.size
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("keep", "utf-8")
-    with pytest.raises(UsageError, match="no earlier export"):
+    with pytest.raises(UsageError, match="not an earlier export"):
         export_site([tmp_path / "experiment"], tmp_path / "mine")
     assert call("web", tmp_path / "experiment", "--export", tmp_path / "site2") == 0
     assert (tmp_path / "site2" / "index.html").exists()

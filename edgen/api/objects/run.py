@@ -19,6 +19,7 @@ from edgen.asking.options import PairOptions
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.pair import Source
+from edgen.core.text import describe_type
 from edgen.core.values import Event, Scenario, Turn
 from edgen.evaluation.options import StatsOptions
 from edgen.export.shared_options import (
@@ -129,9 +130,7 @@ class Run(Tabular):
 
     def __init__(self, folder: str | Path) -> None:
         if not isinstance(folder, str | Path):
-            raise UsageError(
-                f"the run is a {type(folder).__name__}; it has to be the path of a run's folder."
-            )
+            raise UsageError(f"the run is {describe_type(folder)}; it has to be the path of a run's folder.")
         self.folder = Path(folder)
         RunFolder(self.folder).require()
 
@@ -200,7 +199,7 @@ class Run(Tabular):
         from edgen.api.pairs import list_signals, make_pairs, require_pairs
 
         if by not in (*get_args(Source), *registry.list_names("asker")):
-            raise UsageError(f"by: {by!r} is no source of labels; use one of {', '.join(list_signals())}.")
+            raise UsageError(f"by: {by!r} is not a source of labels; use one of {', '.join(list_signals())}.")
 
         asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)

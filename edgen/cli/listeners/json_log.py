@@ -28,6 +28,7 @@ class JsonLog(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
+        self._out = sys.stderr  # a plugin may replace it
         self._run: str | None = None
         self._next_progress = 0.0
         logging.getLogger().addHandler(self)
@@ -74,5 +75,5 @@ class JsonLog(logging.Handler):
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(escape_json_for_terminal(json.dumps(line)) + "\n")
-            sys.stderr.flush()
+            self._out.write(escape_json_for_terminal(json.dumps(line)) + "\n")
+            self._out.flush()

@@ -43,7 +43,7 @@ class Notifier:
             address = urlsplit(self._target)
             port = address.port
         except ValueError:
-            raise UsageError("--notify: this is no valid web address.") from None
+            raise UsageError("--notify: this is not a valid web address.") from None
         if address.scheme.lower() not in _WEB:
             return
         self._host = address.hostname or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -20,7 +21,7 @@ from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
 from edgen.core.registry import Kind, Plugin
 from edgen.core.system import is_from_signal
-from edgen.core.text import replace_surrogates, shorten
+from edgen.core.text import describe_error, describe_type, replace_surrogates, shorten
 
 T = TypeVar("T")
 _SHOWN = 300  # characters of an error's text
@@ -57,37 +58,75 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if the traceback has no frame of a
     plugin. For an OSError, also None if the plugin called edgen's own code, which raised it."""
+    if isinstance(error, EdgenError | CallError) or is_from_signal(error):
+        return None
+    return find_raiser(error)
+
+
+def find_raiser(error: BaseException, about: str = "", module: str | None = None) -> FaultyPluginError | None:
+    """Return what `find_fault` returns, for errors worded by edgen as well, with `about` after the error.
+    `module`: the module of the code that ended with the error, for an error without a traceback."""
     foreign = registry.list_foreign_plugins()
-    if not foreign or isinstance(error, EdgenError | CallError) or is_from_signal(error):
+    if not foreign:
         return None
     steps = [*_iterate_frames(error)]
     for step in reversed(steps):
-        module = _find_module_name(step[0])
-        if isinstance(error, OSError) and module.startswith("edgen."):
+        name = _find_module_name(step[0])
+        if isinstance(error, OSError) and name.startswith("edgen."):
             return None  # the error is about a disk or a file of edgen's own
-        if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
-            named = [plugin for plugin in found if _find_home(plugin) == module] or found
+        if found := _list_plugins_at(name, foreign):
             own = [
                 frame
                 for frame, _ in steps
-                if any(_is_in(_find_module_name(frame), plugin) for plugin in named)
+                if any(_is_in(_find_module_name(frame), plugin) for plugin in found)
             ]
-            return FaultyPluginError(_describe(_find_called(named, own) or named, error, step))
+            return FaultyPluginError(_describe(_find_called(found, own) or found, error, step, about))
+    if module is not None and (found := _list_plugins_at(module, foreign)):
+        return FaultyPluginError(_describe(found, error, None, about))
     return None
+
+
+def _list_plugins_at(module: str, plugins: Sequence[Plugin]) -> list[Plugin]:
+    """Return the plugins in a module; without any, those of its package."""
+    found = [plugin for plugin in plugins if _is_in(module, plugin)]
+    return [plugin for plugin in found if _find_home(plugin) == module] or found
 
 
 def describe_running(frame: FrameType | None) -> str | None:
     """Return which plugin's code runs in a frame or in its callers, and where, as the beginning of a
     sentence; None if none does."""
+    found = _find_running(frame)
+    return None if found is None else f"{describe(found[0])} ({_describe_place(found[1], found[1].f_lineno)})"
+
+
+def find_running_fault(frame: FrameType | None, said: str) -> FaultyPluginError | None:
+    """Return the fault of the plugin whose code runs in a frame or in its callers; None if none does. `said`
+    is the clause about it, as in "stopped the loop"."""
+    if (found := _find_running(frame)) is None:
+        return None
+    plugin, place = found
+    where = _describe_place(place, place.f_lineno)
+    return FaultyPluginError(f"{describe(plugin)} {said} ({where}). {_describe_advice(plugin)}")
+
+
+def _find_running(frame: FrameType | None) -> tuple[Plugin, FrameType] | None:
+    """Return the innermost frame with code of a plugin, and the plugin."""
     foreign = registry.list_foreign_plugins()
-    while frame is not None:
-        module = _find_module_name(frame)
-        if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
-            own = next((plugin for plugin in found if _find_home(plugin) == module), found[0])
-            code = frame.f_code
-            return f"{describe(own)} ({Path(code.co_filename)}, line {frame.f_lineno}, in {code.co_name})"
+    while frame is not None and foreign:
+        if found := _list_plugins_at(_find_module_name(frame), foreign):
+            return found[0], frame
         frame = frame.f_back
     return None
+
+
+def suspect_loaded(said: str) -> FaultyPluginError | None:
+    """Return the fault that one of the loaded plugins must have; None if no plugin is loaded. `said` is the
+    clause about it."""
+    loaded = [one for one in registry.list_foreign_plugins() if _find_home(one) in sys.modules]
+    if not loaded:
+        return None
+    who = " or ".join(f"{one.kind} {one.name!r} of {one.origin}" for one in loaded)
+    return FaultyPluginError(f"The {who} {said}. {_describe_advice(loaded[0])}")
 
 
 def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
@@ -103,7 +142,7 @@ def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> An
     """Return a value that an object of this kind returned. Raises FaultyPluginError unless it is of the type;
     `what` names that, as in "a Reply"."""
     if not isinstance(value, type_):
-        refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, a {type(value).__name__}, not {what}")
+        refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, {describe_type(value)}, not {what}")
     return value
 
 
@@ -126,7 +165,7 @@ def require_value(kind: Kind, name: str, value: T, type_: Any, what: str) -> T:
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError, OverflowError) as error:
         refuse_value(kind, name, f"returned {what} with a field of a wrong type: {error}")
     if (number := _find_not_finite(plain)) is not None:
-        refuse_value(kind, name, f"returned {what} with {number}, which is no finite number")
+        refuse_value(kind, name, f"returned {what} with {number}, which is not a finite number")
     try:
         msgspec.json.encode(plain)
     except UnicodeEncodeError:
@@ -160,13 +199,16 @@ def _describe(
     plugins: Sequence[Plugin], error: BaseException, step: tuple[FrameType, int] | None, about: str = ""
 ) -> str:
     who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
-    said = shorten(" ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: "), _SHOWN)
+    said = shorten(describe_error(error), _SHOWN)
     where = ""
     if step is not None:
-        code = step[0].f_code
-        where = f" ({Path(code.co_filename)}, line {step[1]}, in {code.co_name})"
+        where = f" ({_describe_place(*step)})"
     about = f" {about}" if about else ""
     return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_describe_advice(plugins[0])}"
+
+
+def _describe_place(frame: FrameType, line: int) -> str:
+    return f"{Path(frame.f_code.co_filename)}, line {line}, in {frame.f_code.co_name}"
 
 
 def _describe_advice(plugin: Plugin) -> str:

@@ -83,7 +83,7 @@ def read_machine(text: str) -> Machine:
     try:
         return msgspec.json.decode(text, type=Machine)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise MachineError("guided.machine", f"this is no machine: {problem}.") from None
+        raise MachineError("guided.machine", f"this is not a machine: {problem}.") from None
 
 
 def find_players(settings: Guided) -> Players | None:
@@ -148,5 +148,5 @@ def _read_questionnaire(text: str) -> Questionnaire:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise QuestionnaireError("guided.questionnaire", f"this is no questionnaire: {problem}.") from None
+        raise QuestionnaireError("guided.questionnaire", f"this is not a questionnaire: {problem}.") from None
     return read_questionnaire(value, "guided.questionnaire")

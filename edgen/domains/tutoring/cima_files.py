@@ -80,11 +80,11 @@ def _read_context(record: Mapping[str, Any]) -> list[Turn]:
     if "past_convo" in record:
         texts = record["past_convo"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError("past_convo that is no list of texts")
+            raise ValueError("past_convo that is not a list of texts")
         return [Turn("Student" if place % 2 else "Tutor", text) for place, text in enumerate(texts)]
     text = record["pastConvo"]
     if not isinstance(text, str):
-        raise ValueError("pastConvo that is no text")
+        raise ValueError("pastConvo that is not text")
     parts = SPEAKER.split(text)
     return [Turn(role, said.strip()) for role, said in zip(parts[1::2], parts[2::2], strict=True)]
 
@@ -137,6 +137,6 @@ def _find_rules_problem(text: str) -> str | None:
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        return "the rules are no JSON"
+        return "the rules are not JSON"
     rest = text[end:].strip()
     return f"unexpected text after the rules: {rest[:40]!r}" if rest else None

@@ -44,7 +44,9 @@ def find_batch_file(ledger: Path, name: str) -> Path:
         if stat.S_ISLNK(found.st_mode):
             raise _make_strange_error(ledger, f"{path} is a link, which could lead anywhere")
         if not (stat.S_ISREG if number == len(parts) else stat.S_ISDIR)(found.st_mode):
-            raise _make_strange_error(ledger, f"{path} is no {'file' if number == len(parts) else 'folder'}")
+            raise _make_strange_error(
+                ledger, f"{path} is not a {'file' if number == len(parts) else 'folder'}"
+            )
     return path
 
 

@@ -58,7 +58,7 @@ def check_reply(provider: str, reply: Reply) -> Reply:
 def check_failure(provider: str, error: CallError) -> None:
     """Raise FaultyPluginError if a plugin's CallError has an unknown kind or an invalid wait."""
     if not isinstance(error.kind, FailureKind):
-        said = f"raised a CallError of the kind {error.kind!r}, which is no edgen.plugin.FailureKind"
+        said = f"raised a CallError of the kind {error.kind!r}, which is not an edgen.plugin.FailureKind"
         refuse_value("provider", provider, said)
     error.message = replace_surrogates(str(error.message))
     wait = error.retry_after

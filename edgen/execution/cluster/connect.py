@@ -9,8 +9,10 @@ import secrets
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -27,6 +29,7 @@ _FOLDER = (
     "Its files are in RAY_TMPDIR, else in TMPDIR: set one to a folder with a short name, as in TMPDIR=/tmp."
 )
 _STORE = 128 * 1024 * 1024  # bytes of Ray's shared memory, which edgen's messages do not use
+_SHARED = Path("/dev/shm")  # noqa: S108 - where Ray keeps it on Linux
 _PATIENCE = 10.0  # seconds to connect; Ray itself would try for minutes
 _MOST_PER_CORE = 16  # maximum workers per core of a cluster on this machine; each takes some 150 MB
 _CONNECTING = 120.0  # seconds for Ray to connect to a head
@@ -131,6 +134,28 @@ def knock(address: str) -> None:
         raise ProviderError(f"Something else than the head of a Ray cluster answers at {address}. {_PORTS}")
 
 
+def require_shared_memory(folder: Path = _SHARED, size: int = _STORE) -> None:
+    """Check that Ray can make its file of `size` bytes in the folder of shared memory, which it would try for
+    minutes. Raises ProviderError.
+
+    Ray uses its folder of temporary files if this folder is missing or has less free space.
+    """
+    if not folder.is_dir():
+        return
+    try:
+        free = os.statvfs(folder)
+        if free.f_bsize * free.f_bavail < size:
+            return
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.truncate(size)
+    except OSError as error:
+        raise ProviderError(
+            f"Ray cannot start on this machine: it cannot make a file of {size // 2**20} MiB in {folder} "
+            f"({error.strerror}). Make this folder writable, and raise the limit of files' sizes (ulimit -f) if there "
+            "is one."
+        ) from None
+
+
 def _require_address(address: str) -> None:
     """Raise UsageError if this process is connected to another cluster than the one at an address. An empty
     address fits any cluster."""
@@ -162,6 +187,7 @@ def _connect(address: str, workers: int) -> None:
         }
         local: dict[str, Any] = {} if address else own
         if not address:
+            require_shared_memory()
             _set_token()
         with _end_on_failure(), _raise_signals(_CONNECTING if address else None), _silence(logging.ERROR):
             if address:

@@ -247,5 +247,5 @@ def test_confidences_that_are_none_are_told_by_command(
     (tmp_path / "s").write_text(text)
     assert call(truth, tmp_path / "s", "--candidates", 2) == 3
     out = capsys.readouterr().out
-    assert "error: confidences that are no numbers: 1\n  a: at place 2" in out
+    assert "error: confidences that are not numbers: 1\n  a: at place 2" in out
     assert "R@1        1.0000" in out  # the file is scored nevertheless

@@ -195,8 +195,8 @@ def test_an_entry_is_a_context_with_responses() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"past_convo": "x"}, "past_convo that is no list of texts"),
-        ({"past_convo": [3]}, "past_convo that is no list of texts"),
+        ({"past_convo": "x"}, "past_convo that is not a list of texts"),
+        ({"past_convo": [3]}, "past_convo that is not a list of texts"),
         ({"tutorResponses": []}, "no tutor's response"),
         ({"tutorResponses": ['" ', 3]}, "no tutor's response"),
         ({"tutorActions": None}, "no list of tutors' responses and their actions"),

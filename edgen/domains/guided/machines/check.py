@@ -114,7 +114,9 @@ def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     for name in state.probabilities:
         if name not in state.transitions:
             yield MachineFinding(
-                "probability", state.name, f"'{name}' has a probability and is no transition; it counts as 0"
+                "probability",
+                state.name,
+                f"'{name}' has a probability and is not a transition; it counts as 0",
             )
     given = [state.probabilities.get(name, 0.0) for name in state.transitions]
     if len(given) < 2:

@@ -139,7 +139,7 @@ def _read_states(files: dict[str, Any], is_crwiz: bool, problems: list[Problem])
         path = f"{file} $.name"
         if not _NAME.fullmatch(state.name) or state.name == "machine" or _is_fixed(state.name):
             message = (
-                f"{shorten_word(state.name)!r} is no name of a state: letters, digits, _, - and dots, and "
+                f"{shorten_word(state.name)!r} is not a name of a state: letters, digits, _, - and dots, and "
                 f"neither machine nor {FIXED}"
             )
             problems.append(Problem(path, message))

@@ -44,16 +44,16 @@ def convert_value(value: Any, variable: Variable) -> Value:
         return truth
     if variable.kind == "number":
         if isinstance(value, bool):
-            raise ValueMismatchError(f"{value!r} is no number")
+            raise ValueMismatchError(f"{value!r} is not a number")
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise ValueMismatchError(f"{value!r} is no number") from None
+            raise ValueMismatchError(f"{value!r} is not a number") from None
         if not math.isfinite(number):
-            raise ValueMismatchError(f"{value!r} is no finite number")
+            raise ValueMismatchError(f"{value!r} is not a finite number")
         return clamp(number, variable)
     if not isinstance(value, str):
-        raise ValueMismatchError(f"{value!r} is no text; put it in quotes")
+        raise ValueMismatchError(f"{value!r} is not text; put it in quotes")
     if variable.kind == "choice" and value not in variable.values:
         raise ValueMismatchError(f"{value!r} is not one of {', '.join(variable.values)}")
     return value

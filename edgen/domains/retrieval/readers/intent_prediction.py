@@ -52,7 +52,7 @@ class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSet
                 continue
             columns = line.split("\t")
             if len(columns) != 3:
-                raise ValueError(f"line {number} is no 'labels TAB utterance TAB User|Agent'")
+                raise ValueError(f"line {number} is not 'labels TAB utterance TAB User|Agent'")
             begin = begin if turns else number
             turns.append(dict(zip(("labels", "utterance", "actor"), map(str.strip, columns), strict=True)))
         if turns:

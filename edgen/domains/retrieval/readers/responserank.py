@@ -61,7 +61,7 @@ class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, Text
             label, *before, reply = columns if len(columns := line.split("\t")) > 2 else ("", "", "")
             if label.strip() not in ("0", "1"):
                 raise ValueError(
-                    f"line {number} is no 'label TAB utterance … TAB reply' with a label of 0 or 1"
+                    f"line {number} is not 'label TAB utterance … TAB reply' with a label of 0 or 1"
                 )
             if before != context and replies:
                 yield _make_piece(context, replies, begin)

@@ -10,7 +10,7 @@ from edgen.plugin.texts import join_first, shorten
 
 # Kind: severity and title.
 KINDS = {
-    "not_a_ranking": ("error", "entries that are no rankings; they are left out"),
+    "not_a_ranking": ("error", "entries that are not rankings; they are left out"),
     "other_example": ("error", "examples that the truth does not have; they are left out"),
     "doubled_example": ("error", "examples ranked more than once; the last ranking counts"),
     "missing_example": ("error", "examples without a ranking; they count as not found"),
@@ -19,8 +19,8 @@ KINDS = {
     "other_candidate": ("error", "candidates that their example does not offer; they keep their places"),
     "too_few": ("error", "rankings of too few candidates"),
     "too_many": ("error", "rankings of too many candidates"),
-    "no_confidence": ("error", "confidences that are no numbers"),
-    "not_a_turn": ("error", "lines that are no labelled turns; they are left out"),
+    "no_confidence": ("error", "confidences that are not numbers"),
+    "not_a_turn": ("error", "lines that are not labelled turns; they are left out"),
     "other_turn": ("error", "turns that the truth does not have; they are left out"),
     "doubled_turn": ("error", "turns labelled more than once; the last labels count"),
     "missing_turn": ("error", "turns without a prediction; they count as without labels"),

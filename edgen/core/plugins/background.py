@@ -1,0 +1,87 @@
+"""Errors of plugins that no caller sees: in threads and tasks that plugins started, in callbacks of an event
+loop, and when an object of theirs is destroyed.
+
+The work continues, as Python lets it. Each kind of error is reported once, with the plugin's name, instead of
+as a bare traceback. Python's own report stays for errors that no plugin's code raised.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from edgen.core.plugins.faults import find_raiser
+from edgen.core.system import is_from_signal
+from edgen.core.text import escape_for_terminal
+
+if TYPE_CHECKING:
+    import asyncio
+
+_THREAD = "in a thread that it started"
+_TASK = "in a task that it started and did not await"
+_CALLBACK = "in a callback"
+_CLEANUP = "when its object was destroyed"
+
+
+class BackgroundErrors:
+    """Hooks of the interpreter and of event loops, which report errors of plugins."""
+
+    def __init__(self) -> None:
+        self._reported: set[tuple[str, str, int]] = set()  # type, file and line of each reported error
+        self._hear_thread = threading.excepthook
+        self._hear_cleanup = sys.unraisablehook
+
+    def install(self) -> None:
+        """Report errors of this process from now on."""
+        threading.excepthook = self._on_thread
+        sys.unraisablehook = self._on_cleanup
+
+    def remove(self) -> None:
+        """Restore the earlier hooks."""
+        threading.excepthook = self._hear_thread
+        sys.unraisablehook = self._hear_cleanup
+
+    def on_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Handle an error in an event loop; for `set_exception_handler`."""
+        error = context.get("exception")
+        if isinstance(error, SystemExit | KeyboardInterrupt) and find_raiser(error) is not None:
+            return  # the loop raises it to its caller, too
+        about = _TASK if "task" in context or "future" in context else _CALLBACK
+        if not self._report(error, about):
+            loop.default_exception_handler(context)
+
+    def _on_thread(self, args: threading.ExceptHookArgs) -> None:
+        if isinstance(args.exc_value, SystemExit) or not self._report(args.exc_value, _THREAD):
+            self._hear_thread(args)
+
+    def _on_cleanup(self, args: sys.UnraisableHookArgs) -> None:
+        if not self._report(args.exc_value, _CLEANUP, _find_module(args.object)):
+            self._hear_cleanup(args)
+
+    def _report(self, error: BaseException | None, about: str, module: str | None = None) -> bool:
+        """Report a plugin's error, unless one of its type was reported from the same line; return whether it
+        is a plugin's."""
+        if error is None or is_from_signal(error) or (fault := find_raiser(error, about, module)) is None:
+            return False
+        trace, place = error.__traceback__, ("", 0)
+        while trace is not None:
+            place, trace = (trace.tb_frame.f_code.co_filename, trace.tb_lineno), trace.tb_next
+        kind = (type(error).__qualname__, *place)
+        if kind not in self._reported:
+            self._reported.add(kind)
+            logging.getLogger("edgen").warning(
+                "edgen: %s The command continues.", escape_for_terminal(str(fault))
+            )
+        return True
+
+
+def _find_module(code: Any) -> str | None:
+    """Return the name of the module that defines a generator, a coroutine, a function or an object's class;
+    None if unknown."""
+    frame = next(
+        (found for name in ("gi_frame", "cr_frame", "ag_frame") if (found := getattr(code, name, None))), None
+    )
+    module = getattr(code, "__module__", None) if frame is None else frame.f_globals.get("__name__")
+    return module if isinstance(module, str) else None
