@@ -54,6 +54,7 @@ _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
+_MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
 
@@ -165,6 +166,10 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
+    role, said, ended = block.entries[-1]
+    if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
+        said, foot = surroundings.split_foot(said)
+        block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
     _read_tail(block, tail, group.late, given or noted)

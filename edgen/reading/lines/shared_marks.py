@@ -27,15 +27,18 @@ _QUOTES = (">", "|", ":")  # marks at the beginning of each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
-_MOST_ENDS = 9  # characters
+_MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_CLOSERS = frozenset([*_OPENING, "/", "|"])
 _STAGE = compile_later(r"\s*[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
-_ENDING = frozenset(")]}><|/\\")  # first characters of the marks after a turn
+_ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
+_CLOSERS = _ENDING - {*"[{<\\#"}
+_NUMBER = compile_later(r"\d+")
+_BLANKS = compile_later(r"[^\S\n]+")
+_TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|<(?!/s>)[^>|]*>[ ,;.]*|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
@@ -82,7 +85,8 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_between(lines)
     if several:
         _drop_margin(lines)
-    if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
+    end = lines[0].body.rstrip()
+    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or "#" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
@@ -202,26 +206,30 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         said, rest, below = lines[-1].body.partition("\n")
         lines[-1].body = _CLOCK.sub("", said) + rest + below
         return
-    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
-    start = next(
-        (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
-    )
-    if start < 0 or (any(map(str.isalnum, shared[start:])) and shared[start] != "\\"):
+    ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
+    shared = find_common_start([end[::-1] for end in ends])[::-1]
+    start = next((at for at, mark in enumerate(shared) if mark in _ENDING), -1)
+    if start < 0 or (any(map(str.isalnum, shared[start:])) and not _TAGGED.fullmatch(shared, start)):
         return
+    quoted = shared[:start].endswith(_QUOTATION)
     shared = shared[start:]
     opening = _OPENING.get(shared[0])
     if opening is not None and any(body.count(opening) >= body.count(shared[0]) for body in bodies):
         return
     if any(body.strip() == shared for body in bodies) or all(map(_SMILEY.search, bodies)):
         return
-    if shared[0] not in _ENDING or ("\\" in shared and not _COMMAND.search(shared)):
+    if "\\" in shared and not _COMMAND.search(shared):
         return
-    if shared.rstrip(" ,;.")[-1:] == ")" and not all(map(_is_enclosed, lines[:-1])):
+    if shared.rstrip(" ,;.")[-1:] == ")" and not quoted and not all(map(_is_enclosed, lines[:-1])):
         return
+    mark = re.escape(shared.rstrip(" ,;.")).replace("0", r"\d+").replace(r"\ ", r"[^\S\n]+")
+    pattern = re.compile(rf"[^\S\n]*{mark}[ ,;.]*(?=\n|\Z)")
+    if quoted and all(body.count('"') % 2 for body in bodies):
+        pattern = re.compile(rf"[\"']{pattern.pattern}")  # the label has the other quotation mark
     for line, body in zip(lines, bodies, strict=False):
-        line.body = body[: -len(shared)]
-    mark = re.escape(shared.rstrip(" ,;."))
-    lines[-1].body = re.sub(rf"{mark}[,;.]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
+        found = [*pattern.finditer(body, max(0, len(body) - 3 * _MOST_ENDS))][-1:]
+        line.body = body[: found[0].start()] if found else body
+    lines[-1].body = pattern.sub("", lines[-1].body, count=1)
 
 
 def _drop_checks(lines: Sequence[RoleLine]) -> None:

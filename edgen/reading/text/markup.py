@@ -203,7 +203,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
             if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
-                chance = name if name and _CHANCE.search(name) else None
+                chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
                 if (chance is None and _CHANCE.search(tag)) or (attributes and _CHANCE.search(attributes)):
                     chance = "Probability"
                 if chance is None:
