@@ -54,6 +54,7 @@ _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
+_DELIMITERS = (",", ";", "\t")  # between the cells of a table
 _MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
@@ -106,7 +107,7 @@ def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> L
     )
     if quoted:
         found = without_quote_marks(found)
-    shares = inside.may_share(found.lines[0].body.strip())
+    shares = inside.may_share(found.lines[0].body.strip()) or found.lines[0].label[-1:] in _DELIMITERS
     bodies = [line.body for line in found.lines] if shares else []
     headed = shares and drop_shared_marks(found, several=inside.several)
     if quoted or found is not cut or (shares and bodies != [line.body for line in found.lines]):

@@ -29,11 +29,16 @@ from edgen.reading.text.marker import may_mark
 
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
-_RIGHT = 60  # characters of a frame after it
+_RIGHT = 90  # characters of a frame after it
 _MOST_LABELS = 400  # labels of a conversation in an unknown layout
 _MOST = 0.75  # share of the labels that begin alike and continue alike
 _ALTERNATING = 6  # labels with nothing but a full stop
 _AROUND = 90  # characters of a line outside of its quotation
+# A person's name before the role, as in `Ann, Teacher:`, and after it; notes as in `Teacher *(smiling)*`.
+_NAME_BEFORE = compile_later(r"[A-Z][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}(?=,? [(\[]\Z|, \Z| ?[-–—/|] ?\Z)")
+_NAMES = compile_later(r"[^\W\d_][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}")
+_NOTE = compile_later(r"[(\[][^()\[\]\n]{1,60}[)\]]")
+_EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
@@ -113,17 +118,27 @@ def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
 def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
+    names: dict[str, set[str]] = {}  # roles by the name of a person before them
     below = 0  # start of the line after the last label's
     for at, end, role in speakers.find_in(text):
         if at < below:
             continue
         start = text.rfind("\n", below, at) + 1 or below
         if at - start <= _LEFT:
-            labels.append(_Label(start, -end, role, find_shape(_without_article(text[start:at]))))
+            before = _EMOJI.sub("", _without_article(text[start:at]))
+            if (name := _NAME_BEFORE.match(before)) is not None:
+                names.setdefault(name[0], set()).add(role)
+            labels.append(_Label(start, -end, role, find_shape(before)))
         below = text.find("\n", -end) + 1
         if not below:
             break
-    return labels
+    if len(names) != 2 or any(len(named) > 1 for named in names.values()):
+        return labels
+    shapes = [find_shape(name) for name in names]
+    return [
+        next((label._replace(left=("name", *label.left[len(shape) :])) for shape in shapes if label.left[: len(shape)] == shape), label)
+        for label in labels
+    ]
 
 
 def _without_article(before: str) -> str:
@@ -181,8 +196,12 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
         each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
         if each.count(each[0]) == len(each):
             kinds = each
-        elif _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)]):
-            kinds = ["name"] * len(each)
+        elif all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
+            [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
+        ):
+            each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
+        elif all(notes := [_NOTE.match(rights[i], end) for i, end in ends.items()]):
+            each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
         else:
             kinds = [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
@@ -202,9 +221,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
 def _is_name(tokens: Sequence[tuple[str, str]]) -> bool:
     """Return whether each speaker has a word of its own after the role, as in `<teacher_ann>`."""
     names = {*tokens}
-    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST and all(
-        token.isalpha() for _, token in names
-    )
+    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST
 
 
 def _find_kind(token: str) -> str:
@@ -332,7 +349,7 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    turns = {place: (role, _decode(said)) for place, (role, said) in spoken.items()}
+    turns = {place: (role, _decode(said, "\"," if '""' in said else "")) for place, (role, said) in spoken.items()}
     return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 

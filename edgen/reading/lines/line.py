@@ -200,7 +200,7 @@ class Inside(NamedTuple):
         `first`: the first turn's text, stripped.
         """
         plain = first[:1].isalnum() or first[:1] in '"“'
-        return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] == "/"
+        return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] in ("/", "+")
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:

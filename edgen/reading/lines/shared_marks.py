@@ -29,13 +29,17 @@ _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_STAGE = compile_later(r"\s*[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]\s+(?=\S)")  # before a text
+_STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
 _CLOSERS = _ENDING - {*"[{<\\#"}
+_CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
+_CELLS = compile_later(r'\s*(?:"(?:[^"\n]|"")*+"[,;\t][ ]?)+(?=")')
+# A name or a key before a text, and what separates them.
+_NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
 _BLANKS = compile_later(r"[^\S\n]+")
 _TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|<(?!/s>)[^>|]*>[ ,;.]*|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
@@ -77,7 +81,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
-    elif not separated and first[:1] in ("(", "["):
+    elif _STAGE.match(lines[0].body) and not (separated and first[:1] in ("(", "[")):
         _drop_stages(lines)
         first = lines[0].body.strip()
     if "\n" in first:
@@ -92,6 +96,9 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_checks(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
+    elif lines[0].label.endswith((",", ";", "\t")):
+        _drop_quoted_cells(lines)
+    _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
     return several and _drop_headings(lines)
@@ -313,6 +320,34 @@ def _drop_columns(lines: Sequence[RoleLine]) -> None:
     said = lengths.index(max(lengths))
     for line, row in zip(lines, rows, strict=True):
         line.body = "\n".join((row[said].strip(), line.body.partition("\n")[2]))
+
+
+def _drop_quoted_cells(lines: Sequence[RoleLine]) -> None:
+    """Remove quoted cells before the last one, which has the speech, and quotation marks of single cells."""
+    heads = [_CELLS.match(line.body) for line in lines]
+    for line, head in zip(lines, heads, strict=True) if all(heads) else ():
+        line.body = line.body[head.end() :] if head else line.body
+    if all(line.body[:1] == '"' for line in lines):
+        return
+    for line in lines:  # marks stand around cells that need them only
+        if (cell := _CELL.match(line.body)) is not None:
+            line.body = cell[1] + line.body[cell.end() :]
+
+
+def _drop_names(lines: Sequence[RoleLine]) -> None:
+    """Remove a name or a key with which all texts of each role begin: `Ann: `, `text = `."""
+    starts: dict[str, list[str]] = {}
+    for line in lines:
+        starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())
+    if len(starts) < 2 or min(map(len, starts.values())) < _LEAST:
+        return
+    names = {role: _NAME.match(find_common_start(texts)) for role, texts in starts.items()}
+    marks = {(name[1] or name[2]) if name else "" for name in names.values()}
+    if len(marks) > 1 or not all(marks):
+        return
+    for line in lines:
+        name = names[line.role]
+        line.body = line.body.lstrip()[name.end() :] if name else line.body
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
