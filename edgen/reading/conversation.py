@@ -207,7 +207,7 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     ):
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
-        text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
+        text = text.replace("<|channel|>final<|message|>", "\n").replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     elif "<" in list_marks(text) and any(map(text.__contains__, _TURN_TOKENS)):
         text = _INSTRUCTION.sub("\n", text).replace("<start_of_turn>", "<|im_start|>")
         text = text.replace("<end_of_turn>", "<|im_end|>")

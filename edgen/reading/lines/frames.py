@@ -13,9 +13,11 @@ Frames are tried only if no other rule finds two speakers. Linear in the text's 
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
+from operator import ne
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -159,6 +161,11 @@ def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False
     by_left: dict[tuple[str, ...], list[_Label]] = {}
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
+    if len(by_left) > 1:
+        left, same = max(by_left.items(), key=lambda item: len(item[1]))
+        first = labels[0].left
+        if first != left and len(first) == len(left) and sum(map(ne, first, left)) == 1:
+            same.insert(0, labels[0])  # the first may begin the list, or the sentence
     for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
         if len(same) > _MOST_LABELS:
             return None
@@ -189,7 +196,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     rights = [text[label.end : label.end + _RIGHT] for label in labels]
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
     shared = TOKEN.findall(find_common_start(rights))
-    if shared and (shared[-1].isalnum() or shared[-1][0] in " \t"):
+    while shared and (shared[-1] in ("(", "[") or shared[-1].isalnum() or shared[-1][0] in " \t"):
         del shared[-1]
     ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
     while True:
@@ -232,6 +239,8 @@ def _find_kind(token: str) -> str:
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
     """Return whether what stands before and after a speaker's word makes it a label."""
     bare = right.strip()
+    if not bare and len(right) > 1 and right[0] != "\n":
+        return True  # columns
     if bare == "." or (defined and not bare and not left):
         return len(spoken) >= _ALTERNATING and all(map(str.__ne__, spoken, spoken[1:]))
     marks = {mark for mark in right if not mark.isalnum()}
@@ -274,6 +283,8 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
+    if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
+        bodies = [*map(html.unescape, bodies)]  # an attribute has the text
     turns = [
         (label.role, _decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
@@ -400,6 +411,8 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             before = _without_article(paragraph[:start])
             mark = _SIGNS.search(before, max(0, len(before) - 8))
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
+            if mark is not None and mark[0][0] == said[:1] == '"':
+                said = _decode(f'{said}"', '",')
             if not said.strip():
                 return None
             return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()

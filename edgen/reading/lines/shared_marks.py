@@ -42,7 +42,7 @@ _CELLS = compile_later(r'\s*(?:"(?:[^"\n]|"")*+"[,;\t][ ]?)+(?=")')
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
 _BLANKS = compile_later(r"[^\S\n]+")
-_TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|<(?!/s>)[^>|]*>[ ,;.]*|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
+_TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(

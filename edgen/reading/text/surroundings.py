@@ -34,7 +34,7 @@ _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
 STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL})")
 _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
 # A number or a time before a label, and a mark after it: `[09:40] * `, `17 | `.
-_NUMBER = r"(?:\d[\d:./T-]{0,20}Z?[\])]?[ \t]{1,3}(?:[|*][ \t]{1,3})?){0,2}"
+_NUMBER = r"(?:(?:\w{1,10}=)?\d[\d:./T-]{0,20}Z?[\])]?[ \t]{1,3}(?:[|*][ \t]{1,3})?){0,2}"
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
@@ -55,12 +55,13 @@ LAST_STOP = compile_later(
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
-_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
+_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|<-|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 # A number at the end of the line needs no separator.
-_AT_END = compile_later(r"[ ](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
+_AT_END = compile_later(r"[ (](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
 _CALL_OUT = compile_later(r"\A[\s>]{0,9}\[!\w{1,20}\][-+]?")  # of Markdown: `> [!info] Probability`
+_INLINE_MARKUP = compile_later(r"(?<=\])\([^()\s]*\)|\[/?\w\]|</?\w(?![^<>]*(?:prob|likel))[^<>]*>")
 _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
@@ -89,7 +90,8 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "export", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "decision",
+    "roughly", "decision", "double", "float", "val", "set", "static", "decimal",
+    "result", "outcome",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -177,7 +179,9 @@ def read_value_of_line(line: str) -> str | None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
         return None
-    line = _SCALE.sub("", _CALL_OUT.sub("", line) if "[!" in line else line)
+    if "[" in line or "<" in line:
+        line = _INLINE_MARKUP.sub(" ", _CALL_OUT.sub("", line))
+    line = _SCALE.sub("", line)
     likely = _LIKELY.search(line)
     if likely is None:
         return None
