@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -48,6 +50,12 @@ from edgen.reading.text.quotes import (
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
+# Labels inside of a line, what may separate them, and the marks before and after them.
+_SEPARATED = RolePattern(
+    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
+    r"(?P<after>[^\w\s]{1,5})(?=[ ])"
+)
+_LEAST_SEPARATED, _MOST_SEPARATED = 4, 400  # such labels
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
 _HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
 _STAGES = frozenset("([*")  # first characters of a stage direction
@@ -86,11 +94,28 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     found = split_lines(text, roles)
     if have_two_speakers(found.lines):
         return found, False
+    if (broken := _break_line(text, roles)) is not None:
+        return split_lines(broken, roles), True
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
     if not labelled or second.of(roles).search(text) is None:
         return found, False
     return split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles), True
+
+
+def _break_line(text: str, roles: RoleWords) -> str | None:
+    """Return a text with a line for each turn, if labels inside of lines have one form and alternate."""
+    found = [*islice(_SEPARATED.of(roles).finditer(text), _MOST_SEPARATED)]
+    forms = Counter([label.group("before", "after") for label in found])
+    form = max(forms, key=forms.__getitem__, default=None)
+    labels = [label for label in found if label.group("before", "after") == form]
+    spoken = [label["name"].lower() for label in labels if label["name"].lower() in roles.by_name]
+    apart = text.count("\n") > len(spoken) // 2  # on lines of their own
+    if len(spoken) < _LEAST_SEPARATED or apart or any(map(str.__eq__, spoken, spoken[1:])):
+        return None
+    ends = [label.start() for label in labels[1:]]
+    turns = [text[label.start("before") : end] for label, end in zip(labels, [*ends, len(text)], strict=True)]
+    return "\n".join([text[: labels[0].start()], *turns])
 
 
 def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> LineConversation:

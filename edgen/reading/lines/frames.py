@@ -13,10 +13,10 @@ Frames are tried only if no other rule finds two speakers. Linear in the text's 
 
 from __future__ import annotations
 
+import csv
 import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 from operator import ne
 from typing import NamedTuple
 
@@ -40,13 +40,17 @@ _AROUND = 90  # characters of a line outside of its quotation
 _NAME_BEFORE = compile_later(r"[A-Z][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}(?=,? [(\[]\Z|, \Z| ?[-–—/|] ?\Z)")
 _NAMES = compile_later(r"[^\W\d_][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}")
 _NOTE = compile_later(r"[(\[][^()\[\]\n]{1,60}[)\]]")
+_OPENS_NOTE = ("(", "[")
 _EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
-_COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
+_CHANCE_CELL = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
+_CELL_MARKS = ("|", "\t", ";", ",")  # between the cells of a table
+_MOST_HEAD = 120  # characters of the names of columns
+_RULED = compile_later(r"[|: +=-]{5,}")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
@@ -130,7 +134,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             before = _EMOJI.sub("", _without_article(text[start:at]))
             if (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
-            labels.append(_Label(start, -end, role, find_shape(before)))
+            labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
         below = text.find("\n", -end) + 1
         if not below:
             break
@@ -196,19 +200,19 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     rights = [text[label.end : label.end + _RIGHT] for label in labels]
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
     shared = TOKEN.findall(find_common_start(rights))
-    while shared and (shared[-1] in ("(", "[") or shared[-1].isalnum() or shared[-1][0] in " \t"):
+    while shared and (shared[-1] in _OPENS_NOTE or shared[-1].isalnum() or shared[-1][0] in " \t"):
         del shared[-1]
     ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
     while True:
         each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
-        if each.count(each[0]) == len(each):
+        if each[0] in _OPENS_NOTE and all(notes := [_NOTE.match(rights[i], end) for i, end in ends.items()]):
+            each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
+        elif each.count(each[0]) == len(each):
             kinds = each
         elif all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
             [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
         ):
             each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
-        elif all(notes := [_NOTE.match(rights[i], end) for i, end in ends.items()]):
-            each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
         else:
             kinds = [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
@@ -323,25 +327,39 @@ def _decode(said: str, label: str = "") -> str:
 
 
 def _cut_at_cells(text: str, known: Speakers) -> Lines | None:
-    """Return the text cut at the cells of a table whose columns are the speakers."""
-    head = _COLUMNS.search(text) if "|" in text and "--" in text else None
-    if head is None:
-        return None
-    speakers = [
-        known.words.get(cell.strip(" *_").lower()) for cell in head["head"].strip().strip("|").split("|")
-    ]
-    if len(speakers) != 2 or None in speakers or speakers[0] == speakers[1]:
-        return None
-    parts: list[tuple[str | None, str]] = [(None, text[: head.start()])]
-    rest = text[head.end() :].split("\n")
-    rows = [*takewhile(lambda line: "|" in line, rest)]
-    for line in rows:
-        cells = [cell.strip() for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
-        if len(cells) != len(speakers):
-            return None
-        parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if cell]
-    below = "\n".join(["", *rest[len(rows) :]])
-    return _gather_lines([*parts, (None, below)]) if parts[1:] else None
+    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out.
+
+    Bars, commas, semicolons or tabulators separate the columns.
+    """
+    lines = text.splitlines()
+    for place, line in enumerate(lines[:_MOST_LABELS]):
+        mark = next((mark for mark in _CELL_MARKS if mark in line), None)
+        if mark is None or len(line) > _MOST_HEAD:
+            continue
+        speakers = [known.words.get(cell.strip(" *_").lower()) for cell in _split_cells(line, mark)]
+        if len({*speakers} - {None}) != 2 or len(speakers) - speakers.count(None) != 2:
+            continue
+        parts: list[tuple[str | None, str]] = [(None, "\n".join(lines[:place]))]
+        below = place + 1 + (_RULED.fullmatch(lines[place + 1]) is not None if place + 1 < len(lines) else 0)
+        for below, row in enumerate(lines[below:], below):  # noqa: B020, B007
+            cells = _split_cells(row, mark)
+            if mark not in row or _CHANCE_CELL.match(cells[0]):
+                break
+            if len(cells) != len(speakers):
+                return None
+            parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if role and cell]
+        else:
+            below = len(lines)
+        rest = "\n".join(["", *lines[below:]]).replace("|", " | ")
+        return _gather_lines([*parts, (None, rest)]) if parts[1:] else None
+    return None
+
+
+def _split_cells(row: str, mark: str) -> list[str]:
+    """Return the cells of a table's row, without quotation marks around them."""
+    if mark == "|":
+        return [cell.strip() for cell in _CELL.split(row.strip().removeprefix("|").removesuffix("|"))]
+    return [cell.strip() for cell in next(csv.reader([row], delimiter=mark, skipinitialspace=True), [""])]
 
 
 def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:

@@ -50,7 +50,7 @@ _NAME = rf"""
     (?:(?=[,(\[/]|[ ][\w ,(\[/→-])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})
 """
-_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
+_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963\u0981-\u09e3\u0b82-\u0bcd\u0e31-\u0e4e\u200c-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
 # The groups of a label: the whole label, the text before the name, an article, the name, the role in it, a

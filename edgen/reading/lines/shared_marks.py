@@ -32,12 +32,14 @@ _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
+_BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
+_BRACKETED_LINE = compile_later(r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
 _CLOSERS = _ENDING - {*"[{<\\#"}
 _CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
-_CELLS = compile_later(r'\s*(?:"(?:[^"\n]|"")*+"[,;\t][ ]?)+(?=")')
+_CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
 # A name or a key before a text, and what separates them.
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
@@ -101,7 +103,10 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
-    return several and _drop_headings(lines)
+    headed = several and _drop_headings(lines)
+    if several:
+        _drop_notes(lines)
+    return headed
 
 
 def without_quote_marks(found: Lines) -> Lines:
@@ -291,6 +296,18 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
             lines[-1].body = f"{lines[-1].body[: found.start()]}\n{lines[-1].body[found.end() :]}"
 
 
+def _drop_notes(lines: Sequence[RoleLine]) -> None:
+    """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
+    notes = [(line, said, note) for line in lines if (said := line.body.rstrip().rpartition("\n"))[0].strip() for note in [_BRACKETED.fullmatch(said[2].strip())] if note]
+    forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
+    whole = len(notes) >= len(lines) - 1
+    for line, said, note in notes:
+        if whole or forms[_NUMBER.sub("0", note[0])] >= _LEAST:
+            line.body = said[0]
+    if whole:
+        lines[-1].body = _BRACKETED_LINE.sub("", lines[-1].body, 1)
+
+
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
@@ -343,7 +360,8 @@ def _drop_names(lines: Sequence[RoleLine]) -> None:
         return
     names = {role: _NAME.match(find_common_start(texts)) for role, texts in starts.items()}
     marks = {(name[1] or name[2]) if name else "" for name in names.values()}
-    if len(marks) > 1 or not all(marks):
+    same = len({name[0] if name else "" for name in names.values()}) == 1
+    if len(marks) > 1 or not all(marks) or (same and marks <= {":", "："}):  # `Note: ` is speech
         return
     for line in lines:
         name = names[line.role]

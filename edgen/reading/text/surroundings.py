@@ -26,7 +26,7 @@ _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
 _FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
 _RULE = (
-    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
+    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?|\d{1,3}[.)][ ])?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
     r"|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])[^\S\n]{0,9}(?=\n|\Z))"
 )
 _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
@@ -103,7 +103,7 @@ _EDGES = _DECORATION + "\u200b\u2060\ufeff"
 _VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
 _FOOT = compile_later(
     r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
-    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z"
+    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
     rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
     r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
     rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
@@ -163,7 +163,7 @@ def mentions(text: str) -> bool:
 # A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
     rf"(?i)[^\w\n]{{0,16}}{_NUMBER}probability[*_ \x22']{{0,4}}"
-    r"(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    r"(?:[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
