@@ -49,12 +49,13 @@ _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
     r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
-    r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
+    r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitat(?:ea?)?"
+    r"|ความน่าจะเป็น|நிகழ்தகவு|সম্ভাবনা|সম্ভাব্যতা|uwezekano|vjerojatnost|pravdepodobnosť|вероятност"
     r"|\b(?:kans|chans(?:en)?|sjansen?|szansa|esély|шанс)\b"
 )
 # Each of the words above holds one of these stems.
 _STEMS = (
-    "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
+    "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "น่าจะเป็น", "நிகழ்தகவு", "সম্ভাব", "uwezekano", "vjerojatnost", "pravdepodob", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
     "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות", "kans", "chans", "sjanse", "szansa", "esély", "шанс",
@@ -64,7 +65,7 @@ _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 # The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
-    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
+    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}}?)(?:[:：=]|\s[–—-]\s)"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
 _NUMBER_ALONE = compile_later(r"\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?")

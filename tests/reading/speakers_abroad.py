@@ -11,7 +11,11 @@ ABROAD: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "هذا تخمين جيد.", "ولكن لماذا يحدث ذلك؟",
         ("معلم", "المعلم", "المعلمة", "الأستاذ"), ("طالب", "الطالب", "الطالبة", "التلميذ"),
     ),
+    "Bengali": ("এটা ভালো অনুমান।", "কিন্তু এমন কেন হয়?", ("শিক্ষক", "শিক্ষিকা"), ("ছাত্র", "ছাত্রী", "শিক্ষার্থী")),
+    "Bulgarian": ("Това е добра идея.", "Но защо е така?", ("Учител", "Учителка"), ("Ученик", "Ученичка")),
+    "Catalan": ("És una bona idea.", "Però per què passa això?", ("Professora", "Mestra"), ("Alumne", "Alumna", "Estudiant")),
     "Chinese": ("这个想法很好。", "可是为什么会这样呢？", ("老师", "教师", "老師"), ("学生", "同学", "學生")),
+    "Croatian": ("To je dobra ideja.", "Ali zašto je to tako?", ("Učitelj", "Nastavnica"), ("Učenik", "Učenica")),
     "Czech": ("To je dobrý nápad.", "Ale proč to tak je?", ("Učitel", "Učitelka"), ("Žák", "Žákyně", "Studentka")),
     "Danish": ("Det er et godt bud.", "Men hvorfor er det sådan?", ("Lærer", "Læreren"), ("Elev", "Studerende")),
     "Dutch": (
@@ -44,6 +48,7 @@ ABROAD: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "Japanese": ("よい考えです。", "でも、どうしてですか？", ("先生", "教師", "講師"), ("生徒", "学生", "児童")),
     "Korean": ("좋은 생각이에요.", "그런데 왜 그런가요?", ("선생님", "교사", "강사"), ("학생",)),
     "Norwegian": ("Det er en god tanke.", "Men hvorfor er det slik?", ("Lærer", "Læreren"), ("Elev",)),
+    "Persian": ("حدس خوبی است.", "اما چرا این‌طور می‌شود؟", ("معلم",), ("دانش‌آموز", "شاگرد")),
     "Polish": (
         "To dobry pomysł.", "Ale dlaczego tak jest?", ("Nauczyciel", "Nauczycielka"), ("Uczeń", "Uczennica", "Studentka"),
     ),
@@ -55,11 +60,15 @@ ABROAD: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "Russian": (
         "Это хорошая мысль.", "Но почему это так?", ("Учитель", "Учительница", "Преподаватель"), ("Ученик", "Ученица", "Студент"),
     ),
+    "Slovak": ("To je dobrý nápad.", "Ale prečo je to tak?", ("Učiteľ", "Učiteľka"), ("Žiak", "Žiačka", "Študentka")),
     "Spanish": (
         "Es una buena idea.", "¿Pero por qué es así?",
         ("Profesor", "El profesor", "La maestra", "La profe"), ("Estudiante", "El alumno", "La alumna", "Un estudiante"),
     ),
+    "Swahili": ("Hilo ni wazo zuri.", "Lakini kwa nini iko hivyo?", ("Mwalimu",), ("Mwanafunzi",)),
     "Swedish": ("Det är en bra gissning.", "Men varför är det så?", ("Lärare", "Läraren"), ("Elev",)),
+    "Tamil": ("அது நல்ல யோசனை.", "ஆனால் ஏன் அப்படி?", ("ஆசிரியர்",), ("மாணவர்", "மாணவி")),
+    "Thai": ("นั่นเป็นความคิดที่ดี!", "แต่ทำไมถึงเป็นอย่างนั้น?", ("ครู", "อาจารย์"), ("นักเรียน", "นักศึกษา")),
     "Turkish": ("Bu iyi bir fikir.", "Ama neden böyle?", ("Öğretmen",), ("Öğrenci", "Bir öğrenci")),
     "Ukrainian": (
         "Це гарна думка.", "Але чому це так?", ("Вчитель", "Учителька", "Викладач"), ("Учень", "Учениця", "Студент"),

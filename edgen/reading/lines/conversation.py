@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -48,12 +50,20 @@ from edgen.reading.text.quotes import (
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
+# Labels inside of a line, what may separate them, and the marks before and after them.
+_SEPARATED = RolePattern(
+    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
+    r"(?P<after>[^\w\s]{1,5})(?=[ ])"
+)
+_LEAST_SEPARATED, _MOST_SEPARATED = 4, 400  # such labels
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
 _HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
 _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
+_DELIMITERS = (",", ";", "\t")  # between the cells of a table
+_MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
 
@@ -84,11 +94,28 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     found = split_lines(text, roles)
     if have_two_speakers(found.lines):
         return found, False
+    if (broken := _break_line(text, roles)) is not None:
+        return split_lines(broken, roles), True
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
     if not labelled or second.of(roles).search(text) is None:
         return found, False
     return split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles), True
+
+
+def _break_line(text: str, roles: RoleWords) -> str | None:
+    """Return a text with a line for each turn, if labels inside of lines have one form and alternate."""
+    found = [*islice(_SEPARATED.of(roles).finditer(text), _MOST_SEPARATED)]
+    forms = Counter([label.group("before", "after") for label in found])
+    form = max(forms, key=forms.__getitem__, default=None)
+    labels = [label for label in found if label.group("before", "after") == form]
+    spoken = [label["name"].lower() for label in labels if label["name"].lower() in roles.by_name]
+    apart = text.count("\n") > len(spoken) // 2  # on lines of their own
+    if len(spoken) < _LEAST_SEPARATED or apart or any(map(str.__eq__, spoken, spoken[1:])):
+        return None
+    ends = [label.start() for label in labels[1:]]
+    turns = [text[label.start("before") : end] for label, end in zip(labels, [*ends, len(text)], strict=True)]
+    return "\n".join([text[: labels[0].start()], *turns])
 
 
 def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> LineConversation:
@@ -105,7 +132,7 @@ def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> L
     )
     if quoted:
         found = without_quote_marks(found)
-    shares = inside.may_share(found.lines[0].body.strip())
+    shares = inside.may_share(found.lines[0].body.strip()) or found.lines[0].label[-1:] in _DELIMITERS
     bodies = [line.body for line in found.lines] if shares else []
     headed = shares and drop_shared_marks(found, several=inside.several)
     if quoted or found is not cut or (shares and bodies != [line.body for line in found.lines]):
@@ -165,6 +192,10 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
+    role, said, ended = block.entries[-1]
+    if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
+        said, foot = surroundings.split_foot(said)
+        block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
     _read_tail(block, tail, group.late, given or noted)

@@ -13,9 +13,11 @@ Frames are tried only if no other rule finds two speakers. Linear in the text's 
 
 from __future__ import annotations
 
+import csv
+import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from operator import ne
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -29,17 +31,26 @@ from edgen.reading.text.marker import may_mark
 
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
-_RIGHT = 60  # characters of a frame after it
+_RIGHT = 90  # characters of a frame after it
 _MOST_LABELS = 400  # labels of a conversation in an unknown layout
 _MOST = 0.75  # share of the labels that begin alike and continue alike
 _ALTERNATING = 6  # labels with nothing but a full stop
 _AROUND = 90  # characters of a line outside of its quotation
+# A person's name before the role, as in `Ann, Teacher:`, and after it; notes as in `Teacher *(smiling)*`.
+_NAME_BEFORE = compile_later(r"[A-Z][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}(?=,? [(\[]\Z|, \Z| ?[-–—/|] ?\Z)")
+_NAMES = compile_later(r"[^\W\d_][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}")
+_NOTE = compile_later(r"[(\[][^()\[\]\n]{1,60}[)\]]")
+_OPENS_NOTE = ("(", "[")
+_EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
-_COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
+_CHANCE_CELL = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
+_CELL_MARKS = ("|", "\t", ";", ",")  # between the cells of a table
+_MOST_HEAD = 120  # characters of the names of columns
+_RULED = compile_later(r"[|: +=-]{5,}")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
@@ -113,17 +124,27 @@ def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
 def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
+    names: dict[str, set[str]] = {}  # roles by the name of a person before them
     below = 0  # start of the line after the last label's
     for at, end, role in speakers.find_in(text):
         if at < below:
             continue
         start = text.rfind("\n", below, at) + 1 or below
         if at - start <= _LEFT:
-            labels.append(_Label(start, -end, role, find_shape(_without_article(text[start:at]))))
+            before = _EMOJI.sub("", _without_article(text[start:at]))
+            if (name := _NAME_BEFORE.match(before)) is not None:
+                names.setdefault(name[0], set()).add(role)
+            labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
         below = text.find("\n", -end) + 1
         if not below:
             break
-    return labels
+    if len(names) != 2 or any(len(named) > 1 for named in names.values()):
+        return labels
+    shapes = [find_shape(name) for name in names]
+    return [
+        next((label._replace(left=("name", *label.left[len(shape) :])) for shape in shapes if label.left[: len(shape)] == shape), label)
+        for label in labels
+    ]
 
 
 def _without_article(before: str) -> str:
@@ -144,6 +165,11 @@ def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False
     by_left: dict[tuple[str, ...], list[_Label]] = {}
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
+    if len(by_left) > 1:
+        left, same = max(by_left.items(), key=lambda item: len(item[1]))
+        first = labels[0].left
+        if first != left and len(first) == len(left) and sum(map(ne, first, left)) == 1:
+            same.insert(0, labels[0])  # the first may begin the list, or the sentence
     for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
         if len(same) > _MOST_LABELS:
             return None
@@ -174,15 +200,19 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     rights = [text[label.end : label.end + _RIGHT] for label in labels]
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
     shared = TOKEN.findall(find_common_start(rights))
-    if shared and (shared[-1].isalnum() or shared[-1][0] in " \t"):
+    while shared and (shared[-1] in _OPENS_NOTE or shared[-1].isalnum() or shared[-1][0] in " \t"):
         del shared[-1]
     ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
     while True:
         each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
-        if each.count(each[0]) == len(each):
+        if each[0] in _OPENS_NOTE and all(notes := [_NOTE.match(rights[i], end) for i, end in ends.items()]):
+            each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
+        elif each.count(each[0]) == len(each):
             kinds = each
-        elif _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)]):
-            kinds = ["name"] * len(each)
+        elif all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
+            [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
+        ):
+            each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
         else:
             kinds = [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
@@ -202,9 +232,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
 def _is_name(tokens: Sequence[tuple[str, str]]) -> bool:
     """Return whether each speaker has a word of its own after the role, as in `<teacher_ann>`."""
     names = {*tokens}
-    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST and all(
-        token.isalpha() for _, token in names
-    )
+    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST
 
 
 def _find_kind(token: str) -> str:
@@ -215,6 +243,8 @@ def _find_kind(token: str) -> str:
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
     """Return whether what stands before and after a speaker's word makes it a label."""
     bare = right.strip()
+    if not bare and len(right) > 1 and right[0] != "\n":
+        return True  # columns
     if bare == "." or (defined and not bare and not left):
         return len(spoken) >= _ALTERNATING and all(map(str.__ne__, spoken, spoken[1:]))
     marks = {mark for mark in right if not mark.isalnum()}
@@ -257,6 +287,8 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
+    if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
+        bodies = [*map(html.unescape, bodies)]  # an attribute has the text
     turns = [
         (label.role, _decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
@@ -295,25 +327,39 @@ def _decode(said: str, label: str = "") -> str:
 
 
 def _cut_at_cells(text: str, known: Speakers) -> Lines | None:
-    """Return the text cut at the cells of a table whose columns are the speakers."""
-    head = _COLUMNS.search(text) if "|" in text and "--" in text else None
-    if head is None:
-        return None
-    speakers = [
-        known.words.get(cell.strip(" *_").lower()) for cell in head["head"].strip().strip("|").split("|")
-    ]
-    if len(speakers) != 2 or None in speakers or speakers[0] == speakers[1]:
-        return None
-    parts: list[tuple[str | None, str]] = [(None, text[: head.start()])]
-    rest = text[head.end() :].split("\n")
-    rows = [*takewhile(lambda line: "|" in line, rest)]
-    for line in rows:
-        cells = [cell.strip() for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
-        if len(cells) != len(speakers):
-            return None
-        parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if cell]
-    below = "\n".join(["", *rest[len(rows) :]])
-    return _gather_lines([*parts, (None, below)]) if parts[1:] else None
+    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out.
+
+    Bars, commas, semicolons or tabulators separate the columns.
+    """
+    lines = text.splitlines()
+    for place, line in enumerate(lines[:_MOST_LABELS]):
+        mark = next((mark for mark in _CELL_MARKS if mark in line), None)
+        if mark is None or len(line) > _MOST_HEAD:
+            continue
+        speakers = [known.words.get(cell.strip(" *_").lower()) for cell in _split_cells(line, mark)]
+        if len({*speakers} - {None}) != 2 or len(speakers) - speakers.count(None) != 2:
+            continue
+        parts: list[tuple[str | None, str]] = [(None, "\n".join(lines[:place]))]
+        below = place + 1 + (_RULED.fullmatch(lines[place + 1]) is not None if place + 1 < len(lines) else 0)
+        for below, row in enumerate(lines[below:], below):  # noqa: B020, B007
+            cells = _split_cells(row, mark)
+            if mark not in row or _CHANCE_CELL.match(cells[0]):
+                break
+            if len(cells) != len(speakers):
+                return None
+            parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if role and cell]
+        else:
+            below = len(lines)
+        rest = "\n".join(["", *lines[below:]]).replace("|", " | ")
+        return _gather_lines([*parts, (None, rest)]) if parts[1:] else None
+    return None
+
+
+def _split_cells(row: str, mark: str) -> list[str]:
+    """Return the cells of a table's row, without quotation marks around them."""
+    if mark == "|":
+        return [cell.strip() for cell in _CELL.split(row.strip().removeprefix("|").removesuffix("|"))]
+    return [cell.strip() for cell in next(csv.reader([row], delimiter=mark, skipinitialspace=True), [""])]
 
 
 def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
@@ -332,7 +378,7 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    turns = {place: (role, _decode(said)) for place, (role, said) in spoken.items()}
+    turns = {place: (role, _decode(said, "\"," if '""' in said else "")) for place, (role, said) in spoken.items()}
     return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 
@@ -383,6 +429,8 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             before = _without_article(paragraph[:start])
             mark = _SIGNS.search(before, max(0, len(before) - 8))
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
+            if mark is not None and mark[0][0] == said[:1] == '"':
+                said = _decode(f'{said}"', '",')
             if not said.strip():
                 return None
             return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()

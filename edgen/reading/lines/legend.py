@@ -6,6 +6,7 @@ A legend stands at the beginning of a reply or at its end. Linear in the length 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from edgen.reading.lines.line import find_kind
 from edgen.reading.lines.speakers import Speakers, list_known_speakers
@@ -15,13 +16,14 @@ _HEAD = 800  # characters in which a legend may stand
 _NEAR = 40  # characters between the beginning of a short name and the role's name
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
+_LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
 _BEHIND = 4  # characters of a definition after the role's name: ` (T)`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
-    r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
+    r"(?:[*_]{0,3}[ ]\(|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
 _BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
@@ -34,6 +36,7 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
     """
     known = list_known_speakers(roles).words
     found: dict[str, str] = {}
+    often: Counter[str] = Counter()
     end = 0
     parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
     for part in parts:
@@ -42,8 +45,10 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
             role = match["role"] or match["of"] or match[0].partition(" ")[0]
             if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
                 found.setdefault(short, known[role.lower()])
+                often[short] += 1
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
-    return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
+    labels = min(often.values(), default=0) >= _LABELS
+    return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 and not labels else (None, 0)
 
 
 def _is_no_sign(short: str) -> bool:

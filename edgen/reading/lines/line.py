@@ -150,7 +150,7 @@ def decode_text(line: RoleLine) -> None:
         line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
         return
     columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
-    if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
+    if mark in ("'", '"') and columns and mark * 2 in said[1:-1] and f"\\{mark}" not in said:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:
         with contextlib.suppress(ValueError):
@@ -200,7 +200,7 @@ class Inside(NamedTuple):
         `first`: the first turn's text, stripped.
         """
         plain = first[:1].isalnum() or first[:1] in '"“'
-        return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] == "/"
+        return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] in ("/", "+")
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:

@@ -260,7 +260,8 @@ def _find_people(lines: list[RoleLine]) -> dict[str, str]:
     said = (
         [(line.body.lstrip(" ").partition("\n")[0], line.role) for line in lines] if len(lines) == 2 else []
     )
-    return {name.strip(" *_,.").lower(): role for name, role in said if len(name) <= 60}
+    names = [(name.partition(",")[0].partition("(")[0], role) for name, role in said]
+    return {name.strip(" *_,.").lower(): role for name, role in names if len(name) <= 60}
 
 
 def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:

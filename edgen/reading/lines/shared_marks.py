@@ -27,15 +27,24 @@ _QUOTES = (">", "|", ":")  # marks at the beginning of each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
-_MOST_ENDS = 9  # characters
+_MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_CLOSERS = frozenset([*_OPENING, "/", "|"])
-_STAGE = compile_later(r"\s*[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]\s+(?=\S)")  # before a text
+_STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
+_BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
+_BRACKETED_LINE = compile_later(r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
-_ENDING = frozenset(")]}><|/\\")  # first characters of the marks after a turn
+_ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
+_CLOSERS = _ENDING - {*"[{<\\#"}
+_CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
+_CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
+# A name or a key before a text, and what separates them.
+_NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
+_NUMBER = compile_later(r"\d+")
+_BLANKS = compile_later(r"[^\S\n]+")
+_TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
@@ -74,7 +83,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
-    elif not separated and first[:1] in ("(", "["):
+    elif _STAGE.match(lines[0].body) and not (separated and first[:1] in ("(", "[")):
         _drop_stages(lines)
         first = lines[0].body.strip()
     if "\n" in first:
@@ -82,15 +91,22 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_between(lines)
     if several:
         _drop_margin(lines)
-    if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
+    end = lines[0].body.rstrip()
+    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or "#" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
+    elif lines[0].label.endswith((",", ";", "\t")):
+        _drop_quoted_cells(lines)
+    _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
-    return several and _drop_headings(lines)
+    headed = several and _drop_headings(lines)
+    if several:
+        _drop_notes(lines)
+    return headed
 
 
 def without_quote_marks(found: Lines) -> Lines:
@@ -202,26 +218,30 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         said, rest, below = lines[-1].body.partition("\n")
         lines[-1].body = _CLOCK.sub("", said) + rest + below
         return
-    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
-    start = next(
-        (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
-    )
-    if start < 0 or (any(map(str.isalnum, shared[start:])) and shared[start] != "\\"):
+    ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
+    shared = find_common_start([end[::-1] for end in ends])[::-1]
+    start = next((at for at, mark in enumerate(shared) if mark in _ENDING), -1)
+    if start < 0 or (any(map(str.isalnum, shared[start:])) and not _TAGGED.fullmatch(shared, start)):
         return
+    quoted = shared[:start].endswith(_QUOTATION)
     shared = shared[start:]
     opening = _OPENING.get(shared[0])
     if opening is not None and any(body.count(opening) >= body.count(shared[0]) for body in bodies):
         return
     if any(body.strip() == shared for body in bodies) or all(map(_SMILEY.search, bodies)):
         return
-    if shared[0] not in _ENDING or ("\\" in shared and not _COMMAND.search(shared)):
+    if "\\" in shared and not _COMMAND.search(shared):
         return
-    if shared.rstrip(" ,;.")[-1:] == ")" and not all(map(_is_enclosed, lines[:-1])):
+    if shared.rstrip(" ,;.")[-1:] == ")" and not quoted and not all(map(_is_enclosed, lines[:-1])):
         return
+    mark = re.escape(shared.rstrip(" ,;.")).replace("0", r"\d+").replace(r"\ ", r"[^\S\n]+")
+    pattern = re.compile(rf"[^\S\n]*{mark}[ ,;.]*(?=\n|\Z)")
+    if quoted and all(body.count('"') % 2 for body in bodies):
+        pattern = re.compile(rf"[\"']{pattern.pattern}")  # the label has the other quotation mark
     for line, body in zip(lines, bodies, strict=False):
-        line.body = body[: -len(shared)]
-    mark = re.escape(shared.rstrip(" ,;."))
-    lines[-1].body = re.sub(rf"{mark}[,;.]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
+        found = [*pattern.finditer(body, max(0, len(body) - 3 * _MOST_ENDS))][-1:]
+        line.body = body[: found[0].start()] if found else body
+    lines[-1].body = pattern.sub("", lines[-1].body, count=1)
 
 
 def _drop_checks(lines: Sequence[RoleLine]) -> None:
@@ -276,6 +296,18 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
             lines[-1].body = f"{lines[-1].body[: found.start()]}\n{lines[-1].body[found.end() :]}"
 
 
+def _drop_notes(lines: Sequence[RoleLine]) -> None:
+    """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
+    notes = [(line, said, note) for line in lines if (said := line.body.rstrip().rpartition("\n"))[0].strip() for note in [_BRACKETED.fullmatch(said[2].strip())] if note]
+    forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
+    whole = len(notes) >= len(lines) - 1
+    for line, said, note in notes:
+        if whole or forms[_NUMBER.sub("0", note[0])] >= _LEAST:
+            line.body = said[0]
+    if whole:
+        lines[-1].body = _BRACKETED_LINE.sub("", lines[-1].body, 1)
+
+
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
@@ -305,6 +337,35 @@ def _drop_columns(lines: Sequence[RoleLine]) -> None:
     said = lengths.index(max(lengths))
     for line, row in zip(lines, rows, strict=True):
         line.body = "\n".join((row[said].strip(), line.body.partition("\n")[2]))
+
+
+def _drop_quoted_cells(lines: Sequence[RoleLine]) -> None:
+    """Remove quoted cells before the last one, which has the speech, and quotation marks of single cells."""
+    heads = [_CELLS.match(line.body) for line in lines]
+    for line, head in zip(lines, heads, strict=True) if all(heads) else ():
+        line.body = line.body[head.end() :] if head else line.body
+    if all(line.body[:1] == '"' for line in lines):
+        return
+    for line in lines:  # marks stand around cells that need them only
+        if (cell := _CELL.match(line.body)) is not None:
+            line.body = cell[1] + line.body[cell.end() :]
+
+
+def _drop_names(lines: Sequence[RoleLine]) -> None:
+    """Remove a name or a key with which all texts of each role begin: `Ann: `, `text = `."""
+    starts: dict[str, list[str]] = {}
+    for line in lines:
+        starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())
+    if len(starts) < 2 or min(map(len, starts.values())) < _LEAST:
+        return
+    names = {role: _NAME.match(find_common_start(texts)) for role, texts in starts.items()}
+    marks = {(name[1] or name[2]) if name else "" for name in names.values()}
+    same = len({name[0] if name else "" for name in names.values()}) == 1
+    if len(marks) > 1 or not all(marks) or (same and marks <= {":", "："}):  # `Note: ` is speech
+        return
+    for line in lines:
+        name = names[line.role]
+        line.body = line.body.lstrip()[name.end() :] if name else line.body
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:

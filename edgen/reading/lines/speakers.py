@@ -80,8 +80,9 @@ def list_abbreviations(roles: RoleWords) -> Speakers:
     words: dict[str, str] = {}
     shared: set[str] = set()
     for name in roles.names:
-        for length in range(1, _BEGINNING):
-            start = name[:length].title()
+        starts = [name[:length].title() for length in range(1, _BEGINNING)]
+        consonants = [char for char in name.lower() if char not in "aeiou"]
+        for start in [*starts, starts[2].upper(), "".join(consonants[:3]).upper()]:
             if words.setdefault(start, name) != name:
                 shared.add(start)
     return Speakers({word: role for word, role in words.items() if word not in shared}, exact=True)

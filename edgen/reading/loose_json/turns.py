@@ -11,7 +11,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.loose_json.parser import is_object, list_members
 from edgen.reading.roles import RolePattern, RoleWords
-from edgen.reading.text.characters import are_spoken
+from edgen.reading.text.characters import are_spoken, split_camel_case
 from edgen.reading.text.quotes import unwrap
 from edgen.reading.text.surroundings import is_negated
 
@@ -78,7 +78,7 @@ class Keys(dict[str, KeyMeaning]):
             probable and is_negated(key[:80]),
             not probable and lowered in _ENDED,
             None if probable or not named else roles.by_name.get(named),
-            _SPEAKER.of(roles).match(key[:200]) is not None or roles.alias(key) is not None,
+            _SPEAKER.of(roles).match(split_camel_case(key[:200])) is not None or roles.alias(key) is not None,
             _WHO.index(word) if word in _WHO else _NO_PLACE,
             _WHAT.index(word) if word in _WHAT else _NO_PLACE,
         )
@@ -167,7 +167,7 @@ def _read_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     """Return the turns of an object that lists what each of two sides says, in turn: `{"teacher": […],
     "student": […]}`."""
     columns = [
-        (key, child)
+        (split_camel_case(key), child)
         for key, child in list_members(value)
         if keys[key].speaks and isinstance(child, list) and child and all(type(said) is str for said in child)
     ]
@@ -188,7 +188,8 @@ def _read_turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     "texts": […]}`."""
     columns = [
         child
-        for _, child in list_members(value)
+        for _, member in list_members(value)
+        for child in ([said for key, said in list_members(member) if key.isdigit()] if is_object(member) else member,)
         if isinstance(child, list) and len(child) > 1 and all(type(said) is str for said in child)
     ]
     who = next(
@@ -266,6 +267,9 @@ def _flatten(item: Any) -> dict[str, Any]:
             flat.update({f"{key}.{name}": inner for name, inner in list_members(child)})
         else:
             flat[key] = child
+    for key, child in flat.items():
+        if isinstance(child, list) and len(child) == 1 and isinstance(child[0], str):
+            flat[key] = child[0]
     return flat
 
 
@@ -334,4 +338,4 @@ def _read_keyed_turn(key: str, child: Any, keys: Keys) -> tuple[str, str] | None
             if isinstance(said, str) and keys[name].what < _NO_PLACE
         ]
         child = min(texts)[2] if texts else None
-    return (key, child) if isinstance(child, str) else None
+    return (split_camel_case(key), child) if isinstance(child, str) else None

@@ -77,6 +77,14 @@ def find_marks(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN).decode("utf-8", "surrogatepass")
 
 
+_HUMP = compile_later(r"(?<=[a-z])(?=[A-Z])")
+
+
+def split_camel_case(name: str) -> str:
+    """Return a name such as `teacherTurn` with underscores between its words."""
+    return _HUMP.sub("_", name)
+
+
 @lru_cache(maxsize=4)  # many rules need the marks of one reply
 def list_marks(text: str) -> str:
     """Return `find_marks` of a whole reply, kept for the next rule."""

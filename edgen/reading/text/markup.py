@@ -17,25 +17,25 @@ from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
-from edgen.reading.text.characters import holds_pair, list_marks
+from edgen.reading.text.characters import holds_pair, list_marks, split_camel_case
 
-_OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"
-_CLOSE = r"</\w{1,30}>"
+_OPEN = r"<[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?>"
+_CLOSE = r"</[\w-]{1,30}>"
 # An opening tag, and the text up to a closing tag if it is short enough to be a name.
 _TAG = compile_later(
-    r"<(?P<tag>[^\W\d]\w{0,30})(?P<attributes>\s[^<>\n]{0,200})?>"
+    r"<(?P<tag>[^\W\d][\w-]{0,30})(?P<attributes>\s[^<>\n]{0,200})?>"
     rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+(?::|[-–—](?=\s))?)?"
 )
 # Tags around a number alone at the end of a text.
-_NUMBER = compile_later(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w{1,30}>)*\s*\Z")
+_NUMBER = compile_later(r"(?:\s*</?[\w-]{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?[\w-]{1,30}>)*\s*\Z")
 _CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
-_CLOSING = compile_later(r"</(\w{1,30})>")
+_CLOSING = compile_later(r"</([\w-]{1,30})>")
 _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
 _GIVEN = compile_later(
-    r"(?i)\s(?:value|score|probab\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
+    r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
 )
 # In these tags, as in `<speaker type="teacher"/>`, any attribute may name the speaker.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
@@ -43,16 +43,17 @@ _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|
 _WORD = compile_later(r"[^\W\d_]+")
 # A speaker's tag, perhaps with a number and a word for its turn: `teacher`, `student2`, `teacher_turn`.
 _PART = compile_later(
-    r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
+    r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?i:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
 )
 _CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
 # The beginning and the end of a label while tags are removed. Texts that can be stored hold neither.
 _BEGIN, _END = "\ud800", "\ud801"
-_ANY = r"<(?:/\w{1,30}|[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?/?)>"
+_ANY = r"<(?:/[\w-]{1,30}|[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
 # Elements such as `<mood>calm</mood>` next to the element of a text.
+_UNITS = frozenset({"turn", "message", "line", "the"})  # before a speaker's name
 _TEXT_TAGS = (
     "text",
     "content",
@@ -93,6 +94,7 @@ _LATEX = compile_later(
 _LATEX_BLOCK = compile_later(
     r"\n[ \t]*\\(?:begin|end)\{[^{}\n]{1,40}\}(?:\[[^\[\]\n]{0,80}\])?[ \t]*(?=\n|\Z)"
 )
+_LATEX_QUOTES = compile_later(r"``([^\n`]*?)''(?=[^\S\n]*(?:\n|\\))")
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 # The times of a subtitle, with its number before them and the name of its voice after them.
 _FEW = 2  # subtitles that may be spoken about
@@ -107,6 +109,9 @@ def without_markup(text: str, roles: RoleWords) -> str:
     if "&" in marks and "<" not in marks and "&lt;" in text and _names_two(_ESCAPED, text, roles):
         text = html.unescape(text)
         marks = list_marks(text)
+    if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
+        text = ("\n" + text).replace("\nNOTE ", "\n").replace("</v>", "")
+        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
     if "<" in marks and holds_pair(text, "</"):
         return _without_tags(text, roles)
     if "[" in marks and holds_pair(text, "[/"):
@@ -115,10 +120,7 @@ def without_markup(text: str, roles: RoleWords) -> str:
         if _names_two(_BRACKETED, text, roles):
             return _without_tags(_BRACKETED_TAG.sub(r"<\1>", text), roles)
     if "\\" in marks and _names_two(_LATEX_LABEL, text, roles):
-        return _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text))[1:]
-    if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
-        text = ("\n" + text).replace("\nNOTE ", "\n")
-        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
+        return _LATEX_QUOTES.sub(r"“\1”", _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text)))[1:]
     return text
 
 
@@ -200,10 +202,11 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
-            if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
+            words = () if name is None else [word.lower() for word in _WORD.findall(name)]
+            if not words or (words[0] not in known and not (words[0] in _UNITS and known.intersection(words[1:2]))):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
-                chance = name if name and _CHANCE.search(name) else None
+                chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
                 if (chance is None and _CHANCE.search(tag)) or (attributes and _CHANCE.search(attributes)):
                     chance = "Probability"
                 if chance is None:
@@ -265,7 +268,7 @@ def _ends_as_speech(text: str) -> bool:
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
-    if (part := _PART.fullmatch(tag)) is not None and part[1].lower() in known:
+    if (part := _PART.fullmatch(split_camel_case(tag).replace("-", "_"))) is not None and part[1].lower() in known:
         return part[1]
     if attributes is None:
         return None

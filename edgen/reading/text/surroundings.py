@@ -26,17 +26,20 @@ _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
 _FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
 _RULE = (
-    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
+    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?|\d{1,3}[.)][ ])?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
     r"|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])[^\S\n]{0,9}(?=\n|\Z))"
 )
 _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
 # Within a conversation.
 STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL})")
 _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
+# A number or a time before a label, and a mark after it: `[09:40] * `, `17 | `.
+_NUMBER = r"(?:(?:\w{1,10}=)?\d[\d:./T-]{0,20}Z?[\])]?[ \t]{1,3}(?:[|*][ \t]{1,3})?){0,2}"
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:(?<=\[!)\w{1,20}\][-+]?[ ])?(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:(?:\w{1,30}_)?(?:probability"
+    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,%]{{1,20}}[ ]){{0,8}}"
+    r"(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
@@ -52,19 +55,20 @@ LAST_STOP = compile_later(
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
-_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
+_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|<-|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 # A number at the end of the line needs no separator.
-_AT_END = compile_later(r"[ ](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
+_AT_END = compile_later(r"[ (](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
 _CALL_OUT = compile_later(r"\A[\s>]{0,9}\[!\w{1,20}\][-+]?")  # of Markdown: `> [!info] Probability`
+_INLINE_MARKUP = compile_later(r"(?<=\])\([^()\s]*\)|\[/?\w\]|</?\w(?![^<>]*(?:prob|likel))[^<>]*>")
 _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
 _INSIDE = compile_later(
     r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that"
     r"|of)\b"
-    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
+    r"|(?:probability|likelihood|chance)\s(?:of\s|(?=[01]?\.\d))(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
     r"|in)\s\d{1,3}\b))?)|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
     r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
     r"|in)\s\d{1,3}\b))?)"
@@ -74,8 +78,8 @@ _VALUE = compile_later(r"\d[.,]\d|%")
 _LAST_VALUE = compile_later(
     r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension"
     r"|learning|success|confidence|score|level|rate|estimate"
-    r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%"
-    r"|per\s?cent|out\sof\s\d{1,3}\b))(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
+    r"|value|result|of|the|student(?:['’]s)?)\b[^\w\n]{1,4}){0,4}(?P<value>(?:(?:0?[.,]\d{1,4}|1\.0{1,4})(?:/1\b)?|\d{1,3}\s?(?:%"
+    r"|per\s?cent|(?:out\sof|/)\s?\d{1,3}\b))(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
 )
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
@@ -86,11 +90,36 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "export", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "decision",
+    "roughly", "decision", "double", "float", "val", "set", "static", "decimal",
+    "result", "outcome",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 _EDGES = _DECORATION + "\u200b\u2060\ufeff"
+
+
+# A line under the last turn's that is no speech: a rule, a command, a tag, a row of a table, a number alone, a
+# label with a number.
+_VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
+_FOOT = compile_later(
+    r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
+    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
+    rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
+    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
+    rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
+)
+
+
+def split_foot(said: str) -> tuple[str, str]:
+    """Return the text of the last turn and the lines under it, from the first one that is no speech."""
+    at = said.find("\n")
+    while at >= 0:
+        below = said.find("\n", at + 1)
+        line = said[at + 1 : below if below >= 0 else len(said)]
+        if _FOOT.match(line) or any(map(str.isdigit, read_value_of_line(line) or "")):
+            return said[:at].rstrip(), said[at:]
+        at = below
+    return said, ""
 
 
 def find_rules_start(text: str) -> int:
@@ -133,7 +162,8 @@ def mentions(text: str) -> bool:
 
 # A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    rf"(?i)[^\w\n]{{0,16}}{_NUMBER}probability[*_ \x22']{{0,4}}"
+    r"(?:[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
@@ -149,7 +179,9 @@ def read_value_of_line(line: str) -> str | None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
         return None
-    line = _SCALE.sub("", _CALL_OUT.sub("", line) if "[!" in line else line)
+    if "[" in line or "<" in line:
+        line = _INLINE_MARKUP.sub(" ", _CALL_OUT.sub("", line))
+    line = _SCALE.sub("", line)
     likely = _LIKELY.search(line)
     if likely is None:
         return None
