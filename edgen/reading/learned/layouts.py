@@ -51,13 +51,14 @@ class Layouts:
         self._vocabulary = TurnWords(
             frozenset({*tokens, *[f"{token}s" for token in tokens], "inst"}),  # `[INST]` is a template's
             tuple(words.by_name),
-            patterns.nameless,
+            patterns.words,
             WordMemory(patterns.ends_as_speech),
         )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
+        self._last: Layout | None = None  # of the latest reply
         # Beginnings, values in them apart, with the number of replies and the latest with its values.
         self._seen: dict[str, tuple[int, str]] = {}
 
@@ -68,12 +69,19 @@ class Layouts:
 
     def find(self, text: str) -> tuple[Conversation, list[Turn]] | None:
         """Return the same with the turns in which another speaker may be shown."""
+        last = self._last
+        if last is not None and last.may_read(text) and (found := last.read(text, self._vocabulary)):
+            return found
         for key in (text[:KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
-                if layout.may_read(text) and (found := layout.read(text, self._vocabulary)) is not None:
-                    if place:
-                        self._known[key] = [layout, *known[:place], *known[place + 1 :]]
+                if (
+                    layout is not last
+                    and layout.may_read(text)
+                    and (found := layout.read(text, self._vocabulary)) is not None
+                ):
+                    self._last = layout
+                    self._known[key] = [layout, *known[:place], *known[place + 1 :]]
                     return found
         return None
 

@@ -23,7 +23,15 @@ from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.lines.shared_marks import find_margin, have_key
 from edgen.reading.other_speaker import HINTS
-from edgen.reading.text.characters import TELLING, TurnWords, WordMemory, are_spoken, find_marks, fold
+from edgen.reading.text.characters import (
+    TELLING,
+    TurnWords,
+    WordMemory,
+    are_spoken,
+    encode_letters,
+    find_marks,
+    fold,
+)
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
@@ -36,7 +44,7 @@ from edgen.reading.text.surroundings import (
 
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
-_MANY = 6  # turns with marks that show another speaker next to a name: one search for names is cheaper
+_MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _MARGINS = 3  # turns that have the margin of the layout
 _FRAME = 4  # turns of which one may begin with a word that they share
 
@@ -52,8 +60,8 @@ _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) 
 _ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
 # Those of `TELLING` that end a conversation, and that give a probability.
-_CLOSED = TELLING[:4]
-_GIVEN = TELLING[5:]
+_CLOSED = tuple(map(str.encode, TELLING[:4]))
+_GIVEN = tuple(map(str.encode, TELLING[5:]))
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
 _BLANK_END = methodcaller("endswith", " ")
 _COLONS = frozenset(":：")
@@ -184,27 +192,31 @@ class TurnRules(msgspec.Struct):
         whole = "\n".join(said)
         broken = [text for text in said if "\n" in text] if "\n" in kinds else []
         lined = self.begins or bool(broken)
-        suspects = _find_any(hints - colons, said)
-        many = len(suspects) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
+        marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
+        many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
         searched = broken or (lined if self.ordered else many)
-        odd = vocabulary.quiet.find_others(whole.replace("\n", " ").split(" ")) if searched else None
+        letters = encode_letters(whole, marks=marks)
+        named = vocabulary.speakers.intersection(letters.split()) if searched else None
         # Words outside of the turns with several lines may name a speaker, except where the order alone does.
-        if (lined and odd and not vocabulary.plain.have_all(odd)) and (
-            self.ordered or not vocabulary.plain.have_all(" ".join(broken).split())
+        if (
+            lined
+            and named
+            and not vocabulary.labels.isdisjoint(
+                named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
+            )
         ):
             return None
-        words = fold(whole if odd is None else " ".join(odd))
-        if words and self._tells(said, whole, words, lined=lined):
+        if self._tells(said, whole, letters, lined=lined):
             return None
         if self.ordered:
             if broken or "(" in kinds or not _is_speech_alone(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
-            if not lined and any(map(words.__contains__, vocabulary.names)):
+            if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
                 return None
         elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
             return None
-        if lined and not self._are_plain(said, whole, kinds, odd, vocabulary):
+        if lined and not self._are_plain(said, whole, kinds, named, vocabulary):
             return None
         if (
             self.translated
@@ -212,26 +224,34 @@ class TurnRules(msgspec.Struct):
             and any(_LISTED.search(said[number]) for number in _find_any(colons, said))
         ):
             return None
-        if odd is not None and not _begin_with_letters(whole, kinds):
-            # Other marks than a colon show a speaker by a name alone.
-            suspects &= _find_any([word for word in odd if not vocabulary.nameless[word]], said)
+        others = hints - colons
         if ":" in colons and vocabulary.unlabelling.have_all(
             [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
         ):
             colons -= {":"}
+        if named is not None and not (broken and _begin_with_letters(whole, kinds)):
+            # Other marks than a colon show a speaker by a name alone.
+            suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
+        else:
+            suspects = {*range(len(said))}
+        if suspects:
+            suspects &= marked or _find_any(others, said)
         return sorted(suspects | _find_any(colons, said))
 
-    def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
-        """Return whether a turn may end the conversation, give the probability, or hold a heading. `words`:
-        the folded turns, or at least those words that hold one of `TELLING`."""
-        near = words if lined or self.tagged else fold(said[-1])
-        closed = any(map(words.__contains__, _CLOSED))
-        headed = lined and ("transcript" in words or (closed and may_head(words)))
-        return (
-            (closed and may_mark(fold(whole)) and any(map(find_marker, said)))
-            or (any(map(near.__contains__, _GIVEN)) and is_likely(near) and self._gives(said, lined=lined))
-            or (headed and HEADING.search(whole) is not None)
-        )
+    def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
+        """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
+        the turns' (`encode_letters`)."""
+        closed = any(map(letters.__contains__, _CLOSED))
+        if closed and may_mark(fold(whole)) and any(map(find_marker, said)):
+            return True
+        if lined or self.tagged:
+            given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
+        else:
+            given = is_likely(fold(said[-1]))
+        if given and self._gives(said, lined=lined):
+            return True
+        headed = lined and (closed or b"transcript" in letters)
+        return headed and may_head(fold(whole)) and HEADING.search(whole) is not None
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -247,25 +267,26 @@ class TurnRules(msgspec.Struct):
         said: Sequence[str],
         whole: str,
         kinds: frozenset[str],
-        odd: Sequence[str],
+        named: frozenset[bytes] | None,
         vocabulary: TurnWords,
     ) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `odd`: words of
-        theirs that may name somebody."""
+        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words of
+        theirs that may name somebody; None if they are unknown."""
         if "(" in kinds:
             return False
         lines = whole.split("\n") if "\n" in kinds else said
-        others = vocabulary.opening.find_others([line.partition(" ")[0] for line in lines if line])
+        clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
+        starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
+        others = vocabulary.opening.find_others([start[0] for start in starts])
         if others:
             starting = [line for line in lines if line and line.partition(" ")[0] in others]
             if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
                 return False  # margins of blocks are taken away from some turns alone, or are shared
-            if not all(map(vocabulary.begin_plainly, _split_starts(starting))):
+            starts = _split_starts(starting if clear else lines)
+            if not all(map(vocabulary.begin_plainly, starts)):
                 return False
-        if odd is None or not (self.ordered or vocabulary.plain.have_all(odd)):
-            seconds = [start[1] for start in _split_starts(lines) if len(start) > 1]
-            if not vocabulary.plain.have_all(seconds):
-                return False
+        if not (clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
+            return False
         colons = _COLONS & kinds
         if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
             return False

@@ -160,16 +160,19 @@ def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
 
 def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -> list[str]:
     """Return the runs of letters in their order. `marks`: `find_marks` of the text, if it is known."""
+    return encode_letters(text, exact=exact, marks=marks).decode("utf-8", "surrogatepass").split()
+
+
+def encode_letters(text: str, *, exact: bool = False, marks: str | None = None) -> bytes:
+    """Return the letters of a text in UTF-8, in lower case if not `exact`, and blanks for all else."""
     marks = list_marks(text) if marks is None else marks
     if not _hold_foreign_letters(marks):
-        encoded = text.encode("ascii", "replace")
-    else:
-        for mark in {*marks}:
-            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
-                text = text.replace(mark, " ")
-        text = text if exact else text.lower().replace("\u0307", " ")  # of İ
-        encoded = text.encode("utf-8", "surrogatepass")
-    return encoded.translate(_LETTERS if exact else _LOWERED).decode("utf-8", "surrogatepass").split()
+        return text.encode("ascii", "replace").translate(_LETTERS if exact else _LOWERED)
+    for mark in {*marks}:
+        if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+            text = text.replace(mark, " ")
+    text = text if exact else text.lower().replace("\u0307", " ")  # of İ
+    return text.encode("utf-8", "surrogatepass").translate(_LETTERS if exact else _LOWERED)
 
 
 class WordMemory(dict[str, bool]):
@@ -195,9 +198,9 @@ class WordMemory(dict[str, bool]):
         """Return whether it is true of all of some words."""
         return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
-    def find_others(self, words: Sequence[str]) -> list[str]:
-        """Return those of some words of which it is not true, each once."""
-        return [word for word in {*words} - self._have if not self[word]]
+    def find_others(self, words: Sequence[str]) -> set[str]:
+        """Return those of some words of which it is not true."""
+        return {word for word in {*words} - self._have if not self[word]}
 
 
 def _remember_other_words(stems: tuple[str, ...], words: frozenset[str]) -> WordMemory:
@@ -217,12 +220,12 @@ class TurnWords:
     """The words of turns that may belong to a layout."""
 
     def __init__(
-        self, labels: frozenset[str], names: Sequence[str], nameless: WordMemory, unlabelling: WordMemory
+        self, labels: frozenset[str], names: Sequence[str], speakers: frozenset[str], unlabelling: WordMemory
     ) -> None:
         self.names = names  # of the roles, in lower case
-        # Where another speaker is looked for: whether a word names none, and two words before a colon end no
-        # label.
-        self.nameless, self.unlabelling = nameless, unlabelling
+        self.labels = frozenset(map(str.encode, labels))  # words that may name a speaker
+        self.speakers = self.labels.union(map(str.encode, speakers))  # and where another is looked for
+        self.unlabelling = unlabelling  # whether two words before a colon end no label
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
@@ -242,13 +245,6 @@ class TurnWords:
         """Whether words in a label are a note alone."""
         self.wordy_notes = WordMemory(lambda note: self.notes[note] and _NUMBERED.search(note) is None)
         """The same for notes without numbers."""
-        self.quiet = WordMemory(
-            lambda word: (
-                self.plain[word] and nameless[word] and not any(map(fold(word).__contains__, TELLING))
-            )
-        )
-        """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing
-        of `TELLING`."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
