@@ -26,10 +26,12 @@ follow: labels in other languages (`foreign_words`), then labels with a frame th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from edgen.core.text import compile_later
-from edgen.core.values import Conversation, Rejection, RejectionReason
+from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
@@ -39,14 +41,13 @@ from edgen.reading.lines.frames import cut_at_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
-from edgen.reading.other_speaker import HINTS, holds_other_speaker
+from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import (
     are_spoken,
     excerpt,
-    find_marks,
     holds_pair,
     list_marks,
     replace_surrogates,
@@ -93,18 +94,16 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
-    result, marks = _read_known(text, roles)
+    result, suspects = _read_known(text, roles)
     if isinstance(result, Rejection):
         return result
-    if marks is None:
-        marks = find_marks("".join([turn.text for turn in result.turns]))
-    if HINTS.isdisjoint(marks) or not holds_other_speaker(result.turns, roles, marks):  # most
+    if not suspects or not holds_other_speaker(suspects, roles):  # most
         return result
     return add_repairs(result, last=[Repair.OTHER_SPEAKER])
 
 
-def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
-    """Return the conversation in a text, and the marks of its turns if its layout was learned, else None."""
+def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, Sequence[Turn]]:
+    """Return the conversation in a text, and the turns in which another speaker may be shown."""
     layouts = find_layouts(roles) if roles in _FIRST else None
     if layouts is not None and (known := layouts.find(text)) is not None:
         return known
@@ -117,7 +116,7 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         _learn_layout(answer, replace(result, repairs=result.repairs[len(repairs) :]), roles)
-    return result, None
+    return result, result.turns if isinstance(result, Conversation) else ()
 
 
 # The first reply to some roles in this process, until another comes; then None.

@@ -53,6 +53,8 @@ _RULED = frozenset("[<>&")  # marks in turns for which the general reader has fu
 def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
     """Return the conversation that `dump` wrote, or that of a plain answer under a schema; None for any other
     text or one that `read` cannot return."""
+    if '"conversation"' not in text:  # cheaper than an exception
+        return None
     try:
         answer = _ANSWER.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):

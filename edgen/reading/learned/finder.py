@@ -13,7 +13,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
-from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, make_cuts
+from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
@@ -156,7 +156,7 @@ def _find_fixed_layout(
     )
     layout.begin = _VARYING.split(layout.head, 1)[0]
     unclear = Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest)
-    return None if unclear or not (order or layout.cuts.shared) else layout
+    return None if unclear else layout
 
 
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
@@ -205,7 +205,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
         json=json,
         turns=turns,
-        cuts=make_cuts(between, json=json),
+        between=match_any(between),
         tails={},
         below=below,
         order=order,

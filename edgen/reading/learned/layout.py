@@ -8,7 +8,8 @@ probability.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
@@ -20,13 +21,14 @@ from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
-from edgen.reading.text.characters import TurnWords, find_common_start, fold
+from edgen.reading.text.characters import TurnWords, fold
 from edgen.reading.text.surroundings import is_likely
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 MOST_GAPS = 16  # texts between turns
 _MOST_TAILS = 32  # of a layout
+_BREAK = "\0"  # between texts that are joined
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
 # No number in JSON, but one in dates and times.
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
@@ -45,15 +47,6 @@ class Tail(NamedTuple):
     blank: bool  # there is a blank in them
 
 
-class Cuts(NamedTuple):
-    """The texts between turns, as a reply is searched for them."""
-
-    lead: int  # place of `shared` in each text
-    shared: str  # characters that all texts have
-    gaps: tuple[tuple[str, int, str, bool], ...]
-    """Each text, its length, who speaks next, and whether a number in JSON could begin with a zero there."""
-
-
 class Layout(msgspec.Struct):
     """A layout: the texts around turns, and what a turn between them may hold."""
 
@@ -68,7 +61,7 @@ class Layout(msgspec.Struct):
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules  # what the turns may hold
-    cuts: Cuts  # how the gaps are found
+    between: re.Pattern[str]  # any of the gaps, as a group
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
@@ -91,12 +84,9 @@ class Layout(msgspec.Struct):
                 return True
         return False
 
-    def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
-        """Return the conversation in a text that `may_read` lets pass, and the marks in its turns.
-
-        The marks are those of `find_marks`, without those that cannot show another speaker. None if the text
-        departs from the layout.
-        """
+    def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
+        """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
+        may be shown. None if the text departs from the layout."""
         if self.notes is not None:
             blanked = self.notes.blank(text, vocabulary)
             if blanked is None:
@@ -142,10 +132,12 @@ class Layout(msgspec.Struct):
         ):
             return None
         marks = self.turns.decode(said, text, vocabulary)
-        hints = None if marks is None else self.turns.find_hints(said, marks, vocabulary)
-        if hints is None:
+        suspects = None if marks is None else self.turns.find_suspects(said, marks, vocabulary)
+        if suspects is None:
             return None
-        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), hints
+        turns = tuple(map(Turn, speakers, said))
+        found = Conversation(turns, probability, ended_by, tail.repairs)
+        return found, [turns[number] for number in suspects]
 
     def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
         """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
@@ -183,8 +175,8 @@ class Layout(msgspec.Struct):
         """Take what another layout like this one knows more; return whether that is anything."""
         before = (len(self.gaps), len(self.tails))
         gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
-        if len(gaps) <= MOST_GAPS and (cuts := make_cuts(gaps, json=self.json)).shared:
-            self.gaps, self.cuts = gaps, cuts
+        if len(gaps) <= MOST_GAPS:
+            self.gaps, self.between = gaps, match_any(gaps)
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
@@ -194,27 +186,18 @@ class Layout(msgspec.Struct):
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
-        text = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        (lead, shared, gaps), find, begins = self.cuts, text.find, text.startswith
-        said, speakers, start = [], [self.first], 0
-        place = find(shared, lead)
-        while place >= 0:
-            at = place - lead
-            for found in gaps:
-                if begins(found[0], at):
-                    break
-            else:
-                place = find(shared, place + 1)
-                continue
-            _, length, role, zeros = found
-            said.append(body[start:at])
-            speakers.append(role)
-            start = at + length
-            if zeros and _ZERO_LED.search(body, at, start):
-                return None
-            place = find(shared, start + lead)
-        said.append(body[start:])
-        return None if said[0][-1:].isspace() else (said, speakers)
+        parts = self.between.split(zero_digits(body) if self.lettered else body)
+        said, gaps = parts[::2], parts[1::2]
+        if self.lettered:
+            ends = [*accumulate(map(len, parts))]
+            parts = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            said = parts[::2]
+        elif self.numbered:
+            gaps = zero_digits(_BREAK.join(gaps), lettered=False).split(_BREAK)
+        if self.json and self.numbered and _ZERO_LED.search(" ".join(parts[1::2])):
+            return None
+        speakers = [self.first, *map(self.gaps.get, gaps)]
+        return None if said[0][-1:].isspace() or None in speakers else (said, speakers)
 
     def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the same where the texts between the turns come in one order."""
@@ -263,16 +246,10 @@ class Layout(msgspec.Struct):
         return None
 
 
-def make_cuts(gaps: Mapping[str, str], *, json: bool) -> Cuts:
-    """Return how texts between turns, longer ones first, are found. They share nothing if they differ in more
-    than one quotation mark at their beginning."""
-    some = [*gaps]
-    shared, lead = find_common_start(some) if some else "", 0
-    if some and not shared:
-        shared, lead = find_common_start([gap[1:] for gap in some]), 1
-    return Cuts(
-        lead, shared, tuple((gap, len(gap), role, json and "00" in gap) for gap, role in gaps.items())
-    )
+def match_any(texts: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of any of some texts, as a group: the first of those that match in one place. Zeros in
+    them stand for any digits."""
+    return compile_later(f"({'|'.join(map(re.escape, texts)).replace('0', '[0-9]')})")
 
 
 def _join_in_turn(some: list[str]) -> list[str]:

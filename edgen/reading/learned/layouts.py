@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import cache
 
 from edgen.core.text import compile_later
-from edgen.core.values import Conversation
+from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import is_aside
 from edgen.reading.learned.finder import KEY, find_layout, split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
@@ -25,7 +25,7 @@ from edgen.reading.learned.texts import DIGITS
 from edgen.reading.learned.turn_places import LONGEST
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import make_speaker_patterns
-from edgen.reading.text.characters import TOKEN, TurnWords
+from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory
 
 _WORDS = compile_later(r"[ ,'’0-9-]+")  # what is left of words and numbers in a head
 _MOST_LAYOUTS = 256  # for some roles
@@ -47,15 +47,18 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
+        patterns = make_speaker_patterns(words)
         self._vocabulary = TurnWords(
-            frozenset(tokens | {f"{token}s" for token in tokens}),
+            frozenset({*tokens, *[f"{token}s" for token in tokens], "inst"}),  # `[INST]` is a template's
             tuple(words.by_name),
-            make_speaker_patterns(words).nameless,
+            patterns.words,
+            WordMemory(patterns.ends_as_speech),
         )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
+        self._last: Layout | None = None  # of the latest reply
         # Beginnings, values in them apart, with the number of replies and the latest with its values.
         self._seen: dict[str, tuple[int, str]] = {}
 
@@ -64,14 +67,21 @@ class Layouts:
         found = self.find(text)
         return None if found is None else found[0]
 
-    def find(self, text: str) -> tuple[Conversation, str] | None:
-        """Return the same with the marks in the turns (`find_marks`)."""
+    def find(self, text: str) -> tuple[Conversation, list[Turn]] | None:
+        """Return the same with the turns in which another speaker may be shown."""
+        last = self._last
+        if last is not None and last.may_read(text) and (found := last.read(text, self._vocabulary)):
+            return found
         for key in (text[:KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
-                if layout.may_read(text) and (found := layout.read(text, self._vocabulary)) is not None:
-                    if place:
-                        self._known[key] = [layout, *known[:place], *known[place + 1 :]]
+                if (
+                    layout is not last
+                    and layout.may_read(text)
+                    and (found := layout.read(text, self._vocabulary)) is not None
+                ):
+                    self._last = layout
+                    self._known[key] = [layout, *known[:place], *known[place + 1 :]]
                     return found
         return None
 

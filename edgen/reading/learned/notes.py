@@ -17,6 +17,7 @@ from edgen.reading.text.characters import TurnWords, find_common_start
 BLANK = "\x17"  # stands for a note
 _DIGITS = compile_later("[0-9]+")
 _NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
+_RUN = r"[^\W\d_][\w ,'’-]{1,40}+"  # the same with digits, which the words are looked up without: much faster
 # A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
 _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 # The same with its brackets, on the line of the label: some labels may be without it.
@@ -42,7 +43,9 @@ class LabelNotes(msgspec.Struct):
         notes = parts[2::3]
         if not notes or sum(map(len, notes)) > _MOST * len(text):
             return None
-        if not (vocabulary.notes.have_all(notes) if self.known is None else self.known.issuperset(notes)):
+        if not (
+            vocabulary.wordy_notes.have_all(notes) if self.known is None else self.known.issuperset(notes)
+        ):
             return None
         parts[2::3] = [self.blanked] * len(notes)
         return "".join(parts)[1:]
@@ -90,7 +93,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
         starts = {shared}
     before = _join({re.escape(start).replace("0", "[0-9]+") for start in starts})
-    pattern = re.compile(f"({before})({_NOTE})(?={'|'.join(sorted(closers))})")
+    pattern = re.compile(f"({before})({_RUN})(?={'|'.join(sorted(closers))})")
     known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
 
@@ -103,7 +106,7 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):
         return None
     before = _join({start.replace("0", "[0-9]+") for start in starts})
-    return LabelNotes(re.compile(rf"({before})( ?[(\[]{_NOTE}[)\]])(?=[:*_])"), "", None)
+    return LabelNotes(re.compile(rf"({before})( ?[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
 
 
 def _join(patterns: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Rules about the turns of a layout: how they are written, and which texts are plain enough.
 
 `TurnRules.decode` takes escapes away, and puts line breaks where the layout has something else for them.
-`TurnRules.find_hints` lets turns pass only if no rule of the general reader finds anything in them: each
+`TurnRules.find_suspects` lets turns pass only if no rule of the general reader finds anything in them: each
 begins and ends like words, and none can name a speaker, end the conversation, give a probability or head a
 part.
 """
@@ -10,34 +10,60 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import itemgetter, methodcaller
 
 import msgspec
 
 from edgen.core.text import compile_later
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.texts import DIGITS
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.lines.shared_marks import find_margin, have_key
-from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
+from edgen.reading.other_speaker import HINTS
+from edgen.reading.text.characters import (
+    TELLING,
+    TurnWords,
+    WordMemory,
+    are_spoken,
+    encode_letters,
+    find_marks,
+    fold,
+)
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.surroundings import HEADING, LAST_STOP, is_likely, may_head, read_value_of_line
+from edgen.reading.text.surroundings import (
+    HEADING,
+    LAST_STOP,
+    is_likely,
+    may_head,
+    mentions,
+    read_value_of_line,
+)
 
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
+_MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
+_MARGINS = 3  # turns that have the margin of the layout
 _FRAME = 4  # turns of which one may begin with a word that they share
 
 # The end of a string in Python, or the beginning of another.
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
 # A stage direction.
-_DIRECTION = compile_later(r"(\[[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}\])")
+_DIRECTION = compile_later(r"(\[[^\W\d_][\w ,'’-]{1,40}+\])")
 _UNDIRECTED = 2  # turns; if all begin with brackets, these may be the layout's
-_CLOSING = '"“”„＂'
+_CLOSING = frozenset('"“”„＂')
 _STOPS = ".!?…。！？।؟"
-_BULLET = compile_later("[-•]|[0-9]{1,2}[.)]")
+_BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) is not None)
 # Marks with which a line that ends the last turn begins, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
+# Those of `TELLING` that end a conversation, and that give a probability.
+_CLOSED = tuple(map(str.encode, TELLING[:4]))
+_GIVEN = tuple(map(str.encode, TELLING[5:]))
+_FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
+_BLANK_END = methodcaller("endswith", " ")
 _COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
@@ -92,17 +118,13 @@ class TurnRules(msgspec.Struct):
         joined = False
         if self.joint:
             joined = self.joint in whole
-            if "\n" in whole.replace(self.joint, ""):
-                return None
-            if joined and not self.several and (f"{self.joint} " in whole or f"{self.joint}\t" in whole):
-                return None  # margins of such lines are taken away from some turns alone
-            if joined and self.joint[1:].isspace() and find_margin(said[:-1]) != self.joint[1:]:
+            if not self._may_join(said, whole):
                 return None
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
                 whole = " ".join(said)
         bare = _drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
-        escaped = self.code and HINTS[self.code] in whole
+        escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
         if self.code == SINGLES and "'" in whole.replace("''", ""):
             return None
@@ -116,7 +138,8 @@ class TurnRules(msgspec.Struct):
         if not unfit.isdisjoint(marks):
             return None
         if escaped:
-            said[:] = [decode_turn(text, self.code) for text in said]
+            hint = ESCAPE_HINTS[self.code]
+            said[:] = [decode_turn(turn, self.code) if hint in turn else turn for turn in said]
             marks = find_marks(" ".join(said))
             if self.code == ENTITIES and not self.unfit.isdisjoint(marks):
                 return None
@@ -129,74 +152,106 @@ class TurnRules(msgspec.Struct):
             printed = printed.replace("\t", "")
         return marks if printed.isprintable() else None
 
-    def find_hints(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> str | None:
-        """Return those of the marks of turns that may show another speaker.
+    def _may_join(self, said: Sequence[str], whole: str) -> bool:
+        """Return whether lines of turns are joined by `joint` alone, and none of them has a margin that only
+        some turns lose."""
+        if self.several and self.joint == "\n":
+            return True
+        further = whole.split(self.joint)[1:]
+        if "\n" in whole.replace(self.joint, ""):
+            return False
+        begins = "".join([line[:1] for line in further])
+        if not self.several and (" " in begins or "\t" in begins):
+            return False
+        margin = self.joint[1:]
+        if not margin.isspace() or (
+            begins.isalpha() and sum(self.joint in text for text in said[:-1]) >= _MARGINS
+        ):
+            return True
+        return not further or find_margin(said[:-1]) == margin
+
+    def find_suspects(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> list[int] | None:
+        """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns.
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
-        firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
-        if (
-            len(firsts) < len(said)
-            or not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
-            or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
+        if not all(said):
+            return None
+        firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
+        if not (
+            (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
+            and all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
         ):
             return None
-        if any(map(marks.__contains__, _CLOSING)) and any(
+        kinds = frozenset(marks)
+        hints, colons = HINTS & kinds, _COLONS & kinds
+        if not _CLOSING.isdisjoint(kinds) and any(
             text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
         ):
             return None
         whole = "\n".join(said)
-        broken = [text for text in said if "\n" in text] if "\n" in marks else []
+        broken = [text for text in said if "\n" in text] if "\n" in kinds else []
         lined = self.begins or bool(broken)
-        quiet = all_quiet = False
-        if broken or (self.ordered and lined):  # a speaker may be named in any place
-            near = said if self.ordered else broken
-            spoken = (whole if len(near) == len(said) else " ".join(near)).split()
-            quiet = vocabulary.quiet.have_all(spoken)
-            if not (quiet or vocabulary.plain.have_all(spoken)):
-                return None
-            all_quiet = quiet and len(near) == len(said)
-        words = "" if all_quiet else fold(whole)
-        if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
+        marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
+        many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
+        searched = broken or (lined if self.ordered else many)
+        letters = encode_letters(whole, marks=marks)
+        named = vocabulary.speakers.intersection(letters.split()) if searched else None
+        # Words outside of the turns with several lines may name a speaker, except where the order alone does.
+        if (
+            lined
+            and named
+            and not vocabulary.labels.isdisjoint(
+                named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
+            )
+        ):
+            return None
+        if self._tells(said, whole, letters, lined=lined):
             return None
         if self.ordered:
-            if broken or "(" in marks or not _is_speech_alone(said):
+            if broken or "(" in kinds or not _is_speech_alone(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
-            if not lined and any(map(words.__contains__, vocabulary.names)):
+            if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
                 return None
         elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
             return None
-        if lined:
-            lines = whole.split("\n") if broken else said
-            if broken and ("\n " in whole or "\n\t" in whole):
-                if self.begins or find_margin(said[:-1]):
-                    return None  # margins of blocks are taken away from some turns alone, or are shared
-                lines = [line.lstrip(" \t") for line in lines]
-            if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
-                return None
-            if _may_end(said[-1], marks, vocabulary) and any(
-                _ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1])
-            ):
-                return None
+        if lined and not self._are_plain(said, whole, kinds, named, vocabulary):
+            return None
         if (
             self.translated
-            and (":" in marks or "：" in marks)
-            and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
+            and colons
+            and any(_LISTED.search(said[number]) for number in _find_any(colons, said))
         ):
             return None
-        if not quiet or _begin_with_letters(whole, marks):
-            return marks
-        # Other marks than a colon show a speaker by a name alone.
-        return "".join(_COLONS.intersection(marks)) if all_quiet else marks.replace("\n", "")
+        others = hints - colons
+        if ":" in colons and vocabulary.unlabelling.have_all(
+            [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
+        ):
+            colons -= {":"}
+        if named is not None and not (broken and _begin_with_letters(whole, kinds)):
+            # Other marks than a colon show a speaker by a name alone.
+            suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
+        else:
+            suspects = {*range(len(said))}
+        if suspects:
+            suspects &= marked or _find_any(others, said)
+        return sorted(suspects | _find_any(colons, said))
 
-    def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
-        """Return whether a turn may end the conversation, give the probability, or hold a heading."""
-        return (
-            (may_mark(words) and any(map(find_marker, said)))
-            or (is_likely(words) and self._gives(said, lined=lined))
-            or (lined and may_head(words) and HEADING.search(whole) is not None)
-        )
+    def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
+        """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
+        the turns' (`encode_letters`)."""
+        closed = any(map(letters.__contains__, _CLOSED))
+        if closed and may_mark(fold(whole)) and any(map(find_marker, said)):
+            return True
+        if lined or self.tagged:
+            given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
+        else:
+            given = is_likely(fold(said[-1]))
+        if given and self._gives(said, lined=lined):
+            return True
+        headed = lined and (closed or b"transcript" in letters)
+        return headed and may_head(fold(whole)) and HEADING.search(whole) is not None
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -204,37 +259,55 @@ class TurnRules(msgspec.Struct):
             is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
         ):
             return True
-        texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
+        texts = [text for text in said[:-1] if DIGITS.search(text) and mentions(text)] if lined else said[-1:]
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords, *, named: bool) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
-        of theirs may name somebody."""
-        if "(" in marks:
+    def _are_plain(
+        self,
+        said: Sequence[str],
+        whole: str,
+        kinds: frozenset[str],
+        named: frozenset[bytes] | None,
+        vocabulary: TurnWords,
+    ) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words of
+        theirs that may name somebody; None if they are unknown."""
+        if "(" in kinds:
             return False
-        starts = [line.split(" ", 2) for line in lines if line]
-        firsts = [start[0] for start in starts]
-        if not vocabulary.opening.have_all(firsts):
-            starts = [start[1:] if _BULLET.fullmatch(start[0]) else start for start in starts]  # of a list
+        lines = whole.split("\n") if "\n" in kinds else said
+        clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
+        starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
+        others = vocabulary.opening.find_others([start[0] for start in starts])
+        if others:
+            starting = [line for line in lines if line and line.partition(" ")[0] in others]
+            if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
+                return False  # margins of blocks are taken away from some turns alone, or are shared
+            starts = _split_starts(starting if clear else lines)
             if not all(map(vocabulary.begin_plainly, starts)):
                 return False
-        if named and not (
-            self.ordered or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
-        ):
+        if not (clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
             return False
-        return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
+        colons = _COLONS & kinds
+        if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
+            return False
+        last = said[-1]
+        return not _may_end(last, kinds, vocabulary) or not any(
+            _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
+        )
 
 
 def _drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:
     """Return the text of all turns without stage directions in square brackets, if some turns begin and end
     without one and none names anybody."""
-    few = all(
-        sum(turn[place] == mark for turn in said if turn) <= len(said) - _UNDIRECTED
-        for place, mark in ((0, "["), (-1, "]"))
-    )
+    most = len(said) - _UNDIRECTED
+    few = sum(map(str.startswith, said, repeat("["))) <= most >= sum(map(str.endswith, said, repeat("]")))
     parts = _DIRECTION.split(whole) if few else []
     directions = parts[1::2]
-    if not directions or not vocabulary.notes.have_all(directions) or ends_conversation(" ".join(directions)):
+    if (
+        not directions
+        or not vocabulary.wordy_notes.have_all(directions)
+        or ends_conversation(" ".join({*directions}))
+    ):
         return whole
     return "".join(parts[::2])
 
@@ -264,29 +337,44 @@ def _is_balanced(text: str) -> bool:
     )
 
 
-def _may_end(said: str, marks: str, vocabulary: TurnWords) -> bool:
+def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
     """Return whether a line of the last turn may end it: cheaper than `LAST_STOP`."""
     words = fold(said)
-    return (
-        not _ENDING.isdisjoint(marks)
-        or any(map(words.__contains__, _LIKELY))
-        or not all(map(vocabulary.goes_on, said.split("\n")))
-    )
+    if not _ENDING.isdisjoint(marks) or any(map(words.__contains__, _LIKELY)):
+        return True
+    lines = said.split("\n")
+    return not (vocabulary.go_on(lines) or vocabulary.go_on([*map(" ".join, _split_starts(lines))]))
 
 
-def _begin_with_letters(whole: str, marks: str) -> bool:
+def _split_starts(lines: Sequence[str]) -> list[list[str]]:
+    """Return the first two words of lines that are not blank, without the bullets of a list, and the rest."""
+    starts = [line.split(" ", 2) for line in (line.lstrip(" \t") for line in lines) if line]
+    return [start[1:] if _BULLETS[start[0]] else start for start in starts]
+
+
+def _find_any(pieces: Iterable[str], texts: Sequence[str]) -> set[int]:
+    """Return the numbers of the texts that hold one of some pieces."""
+    return {number for piece in pieces for number, text in enumerate(texts) if piece in text}
+
+
+def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
     """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
-    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None
+    return (
+        not _LETTER_ENDS.isdisjoint(marks) or any(map(_BLANK_END, whole.split("-")[:-1]))
+    ) and _LETTERED.search(whole) is not None
 
 
 def _share_lines(said: Sequence[str]) -> bool:
     """Return whether all turns but the last have as many words in their first lines, or in their last ones,
     or the same key: a line that they share belongs to the layout."""
+    *others, _ = said
     for cut, place in ((str.partition, 0), (str.rpartition, 2)):
-        lines = [cut(text, "\n")[place] for text in said[:-1]]
-        counts = {len(line.split()) for line in lines}
-        if len(counts) == 1 or have_key(lines):
-            return all("\n" in text for text in said[:-1])
+        first = cut(others[0], "\n")[place]
+        words = len(first.split())
+        if all(len(cut(text, "\n")[place].split()) == words for text in others[1:]) or (
+            ":" in first and have_key([cut(text, "\n")[place] for text in others])
+        ):
+            return all("\n" in text for text in others)
     return False
 
 

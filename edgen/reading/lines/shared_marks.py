@@ -185,7 +185,7 @@ def find_margin(texts: Sequence[str]) -> str:
     margins = [
         {_MARGIN.match(line)[0] for line in further}  # type: ignore[index]
         for text in texts
-        if (further := [*filter(str.strip, text.strip().split("\n")[1:])])
+        if "\n" in text and (further := [*filter(str.strip, text.strip().split("\n")[1:])])
     ]
     shared = len(margins) >= _LEAST and len(margins[0]) == 1 and margins.count(margins[0]) == len(margins)
     return margins[0].pop() if shared else ""

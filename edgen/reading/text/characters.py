@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
@@ -21,6 +21,7 @@ _PLAIN = b"0123456789 .,!?'-;/%+$" + bytes(range(65, 91)) + bytes(range(97, 123)
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
+_NUMBERED = compile_later(r"[\d_]")
 TOKEN = compile_later(r"[^\W\d_]+")
 # ASCII letters in lower case, or as they are, and blanks for other characters of ASCII.
 _LOWERED, _LETTERS = (
@@ -167,16 +168,19 @@ def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
 
 def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -> list[str]:
     """Return the runs of letters in their order. `marks`: `find_marks` of the text, if it is known."""
+    return encode_letters(text, exact=exact, marks=marks).decode("utf-8", "surrogatepass").split()
+
+
+def encode_letters(text: str, *, exact: bool = False, marks: str | None = None) -> bytes:
+    """Return the letters of a text in UTF-8, in lower case if not `exact`, and blanks for all else."""
     marks = list_marks(text) if marks is None else marks
     if not _hold_foreign_letters(marks):
-        encoded = text.encode("ascii", "replace")
-    else:
-        for mark in {*marks}:
-            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
-                text = text.replace(mark, " ")
-        text = text if exact else text.lower().replace("\u0307", " ")  # of İ
-        encoded = text.encode("utf-8", "surrogatepass")
-    return encoded.translate(_LETTERS if exact else _LOWERED).decode("utf-8", "surrogatepass").split()
+        return text.encode("ascii", "replace").translate(_LETTERS if exact else _LOWERED)
+    for mark in {*marks}:
+        if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+            text = text.replace(mark, " ")
+    text = text if exact else text.lower().replace("\u0307", " ")  # of İ
+    return text.encode("utf-8", "surrogatepass").translate(_LETTERS if exact else _LOWERED)
 
 
 class WordMemory(dict[str, bool]):
@@ -202,6 +206,10 @@ class WordMemory(dict[str, bool]):
         """Return whether it is true of all of some words."""
         return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
+    def find_others(self, words: Sequence[str]) -> set[str]:
+        """Return those of some words of which it is not true."""
+        return {word for word in {*words} - self._have if not self[word]}
+
 
 def _remember_other_words(stems: tuple[str, ...], words: frozenset[str]) -> WordMemory:
     """Return a memory of whether a word begins with a letter, but neither with one of these stems nor as one
@@ -220,9 +228,12 @@ class TurnWords:
     """The words of turns that may belong to a layout."""
 
     def __init__(
-        self, labels: frozenset[str], names: Sequence[str] = (), nameless: Mapping[str, bool] | None = None
+        self, labels: frozenset[str], names: Sequence[str], speakers: frozenset[str], unlabelling: WordMemory
     ) -> None:
         self.names = names  # of the roles, in lower case
+        self.labels = frozenset(map(str.encode, labels))  # words that may name a speaker
+        self.speakers = self.labels.union(map(str.encode, speakers))  # and where another is looked for
+        self.unlabelling = unlabelling  # whether two words before a colon end no label
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
@@ -240,15 +251,8 @@ class TurnWords:
             )
         )
         """Whether words in a label are a note alone."""
-        self.quiet = WordMemory(
-            lambda word: (
-                self.plain[word]
-                and (nameless is None or nameless[word])
-                and not any(map(fold(word).__contains__, TELLING))
-            )
-        )
-        """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing
-        of `TELLING`."""
+        self.wordy_notes = WordMemory(lambda note: self.notes[note] and _NUMBERED.search(note) is None)
+        """The same for notes without numbers."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
@@ -268,12 +272,12 @@ class TurnWords:
             and " " in rest
         )
 
-    def goes_on(self, line: str) -> bool:
-        """Return whether no rule takes a line for the end of a conversation, by its first words
+    def go_on(self, lines: Sequence[str]) -> bool:
+        """Return whether no rule takes one of some lines for the end of a conversation, by its first words
         (`surroundings.LAST_STOP`)."""
-        first, *rest = line.split(" ", 2)
-        return (
-            not line
-            or self._continuing[first]
-            or (first.lower() in _ENDERS and bool(rest) and self._second[rest[0]])
-        )
+        starts = [line.split(" ", 2) for line in lines if line]
+        return self._continuing.have_all([start[0] for start in starts]) or all(map(self._goes_on, starts))
+
+    def _goes_on(self, words: Sequence[str]) -> bool:
+        first, *rest = words
+        return self._continuing[first] or (first.lower() in _ENDERS and bool(rest) and self._second[rest[0]])
