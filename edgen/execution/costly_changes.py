@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
-from edgen.cost.usage import RolePrices, Way
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.rounds import restore_rounds
@@ -24,6 +23,9 @@ from edgen.providers import Backend, find_calls
 from edgen.store.ledger import Ledger, RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
+
+if TYPE_CHECKING:
+    from edgen.cost.usage import Way
 
 _WALKED = 400  # maximum of answered conversations that are examined
 
@@ -198,6 +200,8 @@ def _estimate_lacking(
 def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
     """Return the US dollars of `calls` calls, from the run's mean use per call so far and the job's present
     prices; None without prices."""
+    from edgen.cost.usage import RolePrices
+
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None

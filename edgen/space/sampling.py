@@ -35,7 +35,6 @@ from typing import Literal, Protocol
 
 from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
-from edgen.space.covering import build_covering_array
 from edgen.space.linked_draws import list_linked_draws
 from edgen.space.model import Space
 from edgen.space.other_designs import BalancedDraws, RandomDraws
@@ -106,6 +105,8 @@ _ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
     """Return the covering array, which is made once: it can take seconds, and every arm and plan uses it."""
     if key not in _ARRAYS:
+        from edgen.space.covering import build_covering_array
+
         _ARRAYS[key] = build_covering_array(cells, strength, key)
     return _ARRAYS[key]
 
