@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.store.ledger import find_ledger_damage
+from edgen.store.ledger.checking import find_ledger_damage
 
 _LIMIT = 3  # rows of a table, spread over it
 

@@ -24,7 +24,7 @@ from bench.kills.people import answer_requests
 from edgen.api.status import read_status
 from edgen.core.errors import EdgenError
 from edgen.core.files import find_target
-from edgen.store.ledger import find_ledger_damage
+from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.people.mailbox import Mailbox
 from tests import fork_server
 

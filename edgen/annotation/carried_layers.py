@@ -16,7 +16,7 @@ from edgen.core.errors import RunError
 from edgen.core.files import open_regular, read_regular
 from edgen.core.kept_files import replace_kept, require_kept
 from edgen.store.layers import LayerJoin, UnitLabels, find_layer_file, find_layer_files
-from edgen.store.ledger import Drop
+from edgen.store.ledger.merge import Drop
 from edgen.store.run_folder import SAMPLE, RunFolder
 from edgen.store.run_reader import RunReader
 

@@ -19,6 +19,7 @@ import msgspec
 
 from edgen.config import Job, Price, find_backend_name, list_asked_roles, load_job
 from edgen.core.errors import UsageError
+from edgen.core.options import Via
 from edgen.core.text import quantity
 from edgen.cost.assumptions import (
     Prompts,
@@ -31,7 +32,7 @@ from edgen.cost.assumptions import (
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
-from edgen.cost.usage import CallUse, RolePrices, UsageRange, Via, add_up, find_asked_backends, predict
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, find_asked_backends, predict
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson

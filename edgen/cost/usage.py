@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from edgen.config import BackendConfig, Job, find_backend, list_asked_roles
+from edgen.core.options import Via
 from edgen.core.values import Usage
 from edgen.stats.quantiles import t95
-
-Via = Literal["online", "batch"]
 
 # Minimum mean tokens of prompts that a service may cache. By their guides, no known service caches fewer than
 # 1,024. Half of that where caching costs more, since counts may be wrong.

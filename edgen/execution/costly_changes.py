@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
+from edgen.core.options import Via
 from edgen.core.values import Status
-from edgen.cost.usage import RolePrices, Via
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.pieces import check_piece
 from edgen.execution.rollout import Rollout
@@ -215,6 +215,8 @@ def _estimate_lacking(
 def _estimate_cost(plan: Plan, status: RunStatus, via: Via, calls: int) -> float | None:
     """Return the US dollars of `calls` calls, from the run's mean use per call so far and the job's present
     prices; None without prices."""
+    from edgen.cost.usage import RolePrices
+
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None

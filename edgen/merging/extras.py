@@ -17,7 +17,8 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.pair import HumanVote
-from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
+from edgen.store.ledger import RunPlan
+from edgen.store.ledger.merge import Drop, MergedLedger, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.votes import make_rater_key, read_stored_votes, store_votes
 

@@ -25,16 +25,8 @@ from edgen.merging.identity import InputPart, compare_runs, list_begun_arms
 from edgen.merging.new_run import copy_job, describe_original_job, make_run, refuse_open, refuse_target
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
-from edgen.store.ledger import (
-    SELECTION,
-    Drop,
-    Ledger,
-    MergedLedger,
-    MergeDuplicates,
-    RunPlan,
-    RunStatus,
-    SourceLedger,
-)
+from edgen.store.ledger import SELECTION, Ledger, RunPlan, RunStatus
+from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
 from edgen.store.run_folder import RunFolder
 
 _DUPLICATES = "duplicates.jsonl"

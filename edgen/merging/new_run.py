@@ -19,7 +19,8 @@ from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.run import JOB, describe_job
 from edgen.merging.identity import OF_ALL
 from edgen.store.inputs_copy import find_accompanying_files, find_named_inputs
-from edgen.store.ledger import OPEN, SourceLedger
+from edgen.store.ledger import OPEN
+from edgen.store.ledger.merge import SourceLedger
 from edgen.store.ledger.problems import make_damaged_error
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import run_around

@@ -14,7 +14,6 @@ from edgen.config import Job
 from edgen.core.errors import FileError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import AllowedFiles
-from edgen.protocols.questionnaire import load_questionnaire
 
 _MOST = 200_000  # bytes of a text for people
 
@@ -33,6 +32,8 @@ def read_backend_files(job: Job, allowed: AllowedFiles) -> dict[str, str]:
                 source = allowed.find_file(kind, path, f"backends.{name}.{key}")
                 found[path] = read_text(source, BackendFileError, max_bytes=_MOST)
                 if kind == "questionnaires":
+                    from edgen.protocols.questionnaire import load_questionnaire
+
                     load_questionnaire(source)
                 elif not found[path].strip():
                     raise BackendFileError(path, "it is empty; write the text that people read.")

@@ -151,16 +151,24 @@ _MOVED = {
 _MOVED_TO = {name: home for home, names in _MOVED.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
+def import_name(module: str, name: str, homes: dict[str, str]) -> Any:
+    """Import a name of a module at its first use. `homes`: the names of each other module that holds some.
+    Raises AttributeError."""
     import importlib
+    import sys
 
+    for home, names in homes.items():
+        if name in names.split():
+            found = getattr(importlib.import_module(home), name)
+            setattr(sys.modules[module], name, found)
+            return found
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def __getattr__(name: str) -> Any:
     if name in _MOVED_TO:  # an AttributeError's words are lost in `from edgen.plugin import …`
         raise ImportError(f"{name} has moved: from edgen.plugin.{_MOVED_TO[name]} import {name}", name=name)
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'edgen.plugin' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = found
-    return found
+    return import_name(__name__, name, _HOMES)
 
 
 def __dir__() -> list[str]:

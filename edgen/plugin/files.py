@@ -19,9 +19,9 @@ Extras
 
 from __future__ import annotations
 
-from edgen.core.extras import find_missing_modules as find_missing_modules
-from edgen.core.extras import require_extra as require_extra
-from edgen.core.extras import require_versions as require_versions
+from typing import TYPE_CHECKING, Any
+
+from edgen import plugin
 from edgen.core.files import explain_write_errors as explain_write_errors
 from edgen.core.files import new_folder as new_folder
 from edgen.core.files import read_regular as read_regular
@@ -38,6 +38,25 @@ from edgen.core.yaml_values import read_text as read_text
 from edgen.core.yaml_values import read_yaml as read_yaml
 from edgen.core.yaml_values import shorten_word as shorten_word
 from edgen.core.yaml_values import suggest_name as suggest_name
-from edgen.validation.reading import cut as cut
-from edgen.validation.reading import lines_of as lines_of
-from edgen.validation.reading import read_data as read_data
+
+if TYPE_CHECKING:
+    from edgen.core.extras import find_missing_modules as find_missing_modules
+    from edgen.core.extras import require_extra as require_extra
+    from edgen.core.extras import require_versions as require_versions
+    from edgen.validation.reading import cut as cut
+    from edgen.validation.reading import lines_of as lines_of
+    from edgen.validation.reading import read_data as read_data
+
+_LATER = {
+    "edgen.core.extras": "find_missing_modules require_extra require_versions",
+    "edgen.validation.reading": "cut lines_of read_data",
+}
+"""The names imported at their first use, by module."""
+
+
+def __getattr__(name: str) -> Any:
+    return plugin.import_name(__name__, name, _LATER)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *" ".join(_LATER.values()).split()]

@@ -39,10 +39,12 @@ Values for a space
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from edgen import plugin
 from edgen.config.backends import Text as Text
 from edgen.config.job import FindFile as FindFile
 from edgen.core.options import Share as Share
-from edgen.core.pair import Candidate as Candidate
 from edgen.core.people.requests import Offer as Offer
 from edgen.core.people.requests import View as View
 from edgen.core.values import RejectionReason as RejectionReason
@@ -56,10 +58,6 @@ from edgen.protocols.base import TurnByTurn as TurnByTurn
 from edgen.protocols.base import describe_ending as describe_ending
 from edgen.protocols.base import transcript_of as transcript_of
 from edgen.protocols.base import unread as unread
-from edgen.protocols.fence import CONTINUED as CONTINUED
-from edgen.protocols.fence import FENCED as FENCED
-from edgen.protocols.fence import fence_texts as fence_texts
-from edgen.protocols.fence import fence_turns as fence_turns
 from edgen.protocols.parts import CONVERSATION_VARIABLES as CONVERSATION_VARIABLES
 from edgen.protocols.parts import TURN_VARIABLES as TURN_VARIABLES
 from edgen.protocols.parts import Labels as Labels
@@ -67,32 +65,61 @@ from edgen.protocols.parts import conversation_variables as conversation_variabl
 from edgen.protocols.parts import describe_space as describe_space
 from edgen.protocols.parts import labels_of as labels_of
 from edgen.protocols.parts import learner as learner
-from edgen.protocols.questionnaire import Questionnaire as Questionnaire
-from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireError
-from edgen.protocols.questionnaire import Scale as Scale
-from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
-from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
 from edgen.protocols.reasons import DeclaredReason as DeclaredReason
-from edgen.protocols.selfplay_settings import CLOSING as CLOSING
-from edgen.protocols.selfplay_settings import CLOSING_STEP as CLOSING_STEP
-from edgen.protocols.selfplay_settings import MOST_TURNS as MOST_TURNS
-from edgen.protocols.selfplay_settings import Selfplay as Selfplay
-from edgen.protocols.session import PlayedProtocol as PlayedProtocol
-from edgen.protocols.session import Session as Session
-from edgen.protocols.session import append_message as append_message
-from edgen.protocols.session import ask_turn as ask_turn
-from edgen.protocols.session import join_brief as join_brief
-from edgen.protocols.stage import Stage as Stage
-from edgen.protocols.stage import play as play
-from edgen.protocols.stage import reject_too_little as reject_too_little
-from edgen.protocols.views import list_utterances as list_utterances
-from edgen.protocols.views import words_without_marks as words_without_marks
-from edgen.reading.answers.values import LONGEST as LONGEST
-from edgen.reading.answers.values import read_values as read_values
 from edgen.space import SpaceRole as SpaceRole
-from edgen.space.cells import AllowedCells as AllowedCells
 from edgen.space.entries import value_problem as value_problem
 from edgen.space.model import find_turn_templates as find_turn_templates
 from edgen.space.model import list_layout_roles as list_layout_roles
 from edgen.space.model import name_list as name_list
-from edgen.space.similar_values import KnownValues as KnownValues
+
+if TYPE_CHECKING:
+    from edgen.core.pair import Candidate as Candidate
+    from edgen.protocols.fence import CONTINUED as CONTINUED
+    from edgen.protocols.fence import FENCED as FENCED
+    from edgen.protocols.fence import fence_texts as fence_texts
+    from edgen.protocols.fence import fence_turns as fence_turns
+    from edgen.protocols.questionnaire import Questionnaire as Questionnaire
+    from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireError
+    from edgen.protocols.questionnaire import Scale as Scale
+    from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
+    from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
+    from edgen.protocols.selfplay_settings import CLOSING as CLOSING
+    from edgen.protocols.selfplay_settings import CLOSING_STEP as CLOSING_STEP
+    from edgen.protocols.selfplay_settings import MOST_TURNS as MOST_TURNS
+    from edgen.protocols.selfplay_settings import Selfplay as Selfplay
+    from edgen.protocols.session import PlayedProtocol as PlayedProtocol
+    from edgen.protocols.session import Session as Session
+    from edgen.protocols.session import append_message as append_message
+    from edgen.protocols.session import ask_turn as ask_turn
+    from edgen.protocols.session import join_brief as join_brief
+    from edgen.protocols.stage import Stage as Stage
+    from edgen.protocols.stage import play as play
+    from edgen.protocols.stage import reject_too_little as reject_too_little
+    from edgen.protocols.views import list_utterances as list_utterances
+    from edgen.protocols.views import words_without_marks as words_without_marks
+    from edgen.reading.answers.values import LONGEST as LONGEST
+    from edgen.reading.answers.values import read_values as read_values
+    from edgen.space.cells import AllowedCells as AllowedCells
+    from edgen.space.similar_values import KnownValues as KnownValues
+
+_LATER = {
+    "edgen.core.pair": "Candidate",
+    "edgen.protocols.fence": "CONTINUED FENCED fence_texts fence_turns",
+    "edgen.protocols.questionnaire": "Questionnaire QuestionnaireError Scale load_questionnaire read_questionnaire",
+    "edgen.protocols.selfplay_settings": "CLOSING CLOSING_STEP MOST_TURNS Selfplay",
+    "edgen.protocols.session": "PlayedProtocol Session append_message ask_turn join_brief",
+    "edgen.protocols.stage": "Stage play reject_too_little",
+    "edgen.protocols.views": "list_utterances words_without_marks",
+    "edgen.reading.answers.values": "LONGEST read_values",
+    "edgen.space.cells": "AllowedCells",
+    "edgen.space.similar_values": "KnownValues",
+}
+"""The names imported at their first use, by module."""
+
+
+def __getattr__(name: str) -> Any:
+    return plugin.import_name(__name__, name, _LATER)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *" ".join(_LATER.values()).split()]

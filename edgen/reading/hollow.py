@@ -374,7 +374,7 @@ def _split_prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
-@functools.lru_cache(maxsize=256)  # the prompts of one template share most sentences
+@functools.lru_cache(maxsize=64)  # the prompts of one template share most sentences
 def _list_runs(sentence: str) -> frozenset[bytes]:
     """Return the runs of letters and digits of a sentence."""
     return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())

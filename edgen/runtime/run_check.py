@@ -19,7 +19,8 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finished import find_stale_files
 from edgen.store.layers import read_layer
-from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, has_tally
+from edgen.store.ledger import ACKNOWLEDGED, has_acknowledgement, has_tally
+from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.pairs_file import list_pair_sets, list_places_of_pairs, read_pairs_of, use_pair_set
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder

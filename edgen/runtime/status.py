@@ -20,7 +20,6 @@ from edgen.core.text import describe_counts
 from edgen.execution.progress import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
 from edgen.protocols.reasons import REASONS, explain_own_reasons
 from edgen.runtime.budget_status import BudgetStatus
-from edgen.store.layers import list_layer_names
 from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, count_outstanding_at, read_summary
 from edgen.store.ledger.facts import (
     END,
@@ -224,6 +223,14 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, arms=arms, calls=calls)
 
 
+def _list_layers(rundir: RunFolder) -> tuple[str, ...]:
+    if not rundir.has_layers:
+        return ()
+    from edgen.store.layers import list_layer_names
+
+    return tuple(list_layer_names(rundir))
+
+
 def read_run_status(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     """Return the status of a run. `held`: True if a live process works on it."""
     status = _run_status(rundir, held=held)
@@ -233,7 +240,7 @@ def read_run_status(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     }
     return msgspec.structs.replace(
         status,
-        layers=tuple(list_layer_names(rundir) if rundir.has_layers else ()) or UNSET,
+        layers=_list_layers(rundir) or UNSET,
         reasons=_explain_reasons(rundir, status) or UNSET,
         **asked,
     )

@@ -28,15 +28,8 @@ from edgen.selection.choose import ConversationChoice
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups
 from edgen.store.layers import LayerJoin, list_layer_names
-from edgen.store.ledger import (
-    SELECTION,
-    Ledger,
-    LedgerReader,
-    MergedLedger,
-    Selection,
-    SourceLedger,
-    SplitRule,
-)
+from edgen.store.ledger import SELECTION, Ledger, LedgerReader, Selection, SplitRule
+from edgen.store.ledger.merge import MergedLedger, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 

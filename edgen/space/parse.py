@@ -24,7 +24,6 @@ from edgen.core.space_layouts import SpaceLayout, find_layout, list_layouts
 from edgen.core.values import ROLES
 from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_name
-from edgen.space.conditions import find_condition_problems
 from edgen.space.entries import (
     find_remark_problems,
     find_role_problem,
@@ -135,6 +134,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             knowledge=knowledge,
         )
         if space.conditional:
+            from edgen.space.conditions import find_condition_problems
+
             problems += find_condition_problems(space, _list_paths(value, lists))
     if not problems and path is not None and _may_have_pictures(space):
         space = with_pictures(space, path, problems)

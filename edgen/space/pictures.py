@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError, UsageError
-from edgen.core.extras import require_extra
 from edgen.core.files import read_regular
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
 from edgen.core.text import compile_later
@@ -122,6 +121,8 @@ def draw_png(svg: str) -> bytes:
     """
     if "<text" in svg:
         raise ValueError("it has words (a card or a label), and fonts differ from machine to machine")
+    from edgen.core.extras import require_extra
+
     require_extra("pictures", "Drawings that are sent to models")
     import resvg_py
 

@@ -31,16 +31,16 @@ import hashlib
 import heapq
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from edgen.core.values import Scenario
-from edgen.space.cells import AllowedCells
-from edgen.space.covering import build_covering_array
-from edgen.space.linked_draws import list_linked_draws
 from edgen.space.model import Space
-from edgen.space.other_designs import BalancedDraws, RandomDraws
 from edgen.space.parse import digest_content
 from edgen.space.permutation import MASK, mix
+
+if TYPE_CHECKING:
+    from edgen.space.cells import AllowedCells
+    from edgen.space.linked_draws import LinkedDraws
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
@@ -59,15 +59,10 @@ class Sampler:
         name = design if design != "pairwise" else f"{design} {strength}"
         key = hashlib.blake2b(f"{name}/{seed}/{digest_content(space)}".encode(), digest_size=32).digest()
         self._space = space
-        self._design: _Draws
         if design == "even" and not space.conditional:
-            self._design = EvenDraws(space, key)
-        elif design == "random" or self.cells.count is None:
-            self._design = RandomDraws(space, key, weighted=design in ("random", "even"))
-        elif design == "even":
-            self._design = EvenDraws(space, key, self.cells)
+            self._design: _Draws = EvenDraws(space, key)
         else:
-            self._design = BalancedDraws(self.cells, self.cells.count, key)
+            self._design = self._make_design(key, design)
         self._rows = _make_covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
@@ -77,9 +72,21 @@ class Sampler:
             if dimension.fields
         ]
 
+    def _make_design(self, key: bytes, design: Design) -> _Draws:
+        """Return the draws of a design that is not `even`, or of a space with conditions or exclusions."""
+        from edgen.space.other_designs import BalancedDraws, RandomDraws
+
+        if design == "random" or self.cells.count is None:
+            return RandomDraws(self._space, key, weighted=design in ("random", "even"))
+        if design == "even":
+            return EvenDraws(self._space, key, self.cells)
+        return BalancedDraws(self.cells, self.cells.count, key)
+
     @cached_property
     def cells(self) -> AllowedCells:
         """The allowed cells."""
+        from edgen.space.cells import AllowedCells
+
         return AllowedCells(self._space)
 
     def scenario(self, index: int) -> Scenario:
@@ -106,6 +113,8 @@ _ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
     """Return the covering array, which is made once: it can take seconds, and every arm and plan uses it."""
     if key not in _ARRAYS:
+        from edgen.space.covering import build_covering_array
+
         _ARRAYS[key] = build_covering_array(cells, strength, key)
     return _ARRAYS[key]
 
@@ -122,7 +131,11 @@ class EvenDraws:
     def __init__(self, space: Space, key: bytes, cells: AllowedCells | None = None) -> None:
         self._dimensions = space.dimensions
         self._make_draws = partial(Passes, key=hashlib.blake2b(b"even", digest_size=32, key=key).digest())
-        self._linked = [] if cells is None else list_linked_draws(space, cells, self._make_draws)
+        self._linked: list[LinkedDraws] = []
+        if cells is not None:
+            from edgen.space.linked_draws import list_linked_draws
+
+            self._linked = list_linked_draws(space, cells, self._make_draws)
         self._passes: list[tuple[int, Passes]] = []  # of unlinked dimensions, made at the first draw
 
     def list_positions(self, index: int) -> list[int]:

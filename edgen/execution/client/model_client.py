@@ -15,7 +15,7 @@ import functools
 import hashlib
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,7 +28,6 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.charges import Charges, may_be_charged
-from edgen.execution.client.fleet import FleetServers
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.server_queue import Lane, OneServer, Ticket
@@ -36,6 +35,9 @@ from edgen.execution.client.window import LoadVerdict
 from edgen.providers import Backend, find_calls, list_servers
 from edgen.providers.base import HearsEnds, SeveralServers, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
+
+if TYPE_CHECKING:
+    from edgen.execution.client.fleet import FleetServers
 
 # A requested wait longer than give_up_after stops the run only after this many seconds of refusals.
 _LONG_ASK = 30.0
@@ -82,11 +84,13 @@ class ModelClient:
         self.last_failure: CallError | None = None  # the last failure since the last answer
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
-        self.servers = (
-            FleetServers(backend, backend.model, config.provider, admission)
-            if isinstance(backend, SeveralServers)
-            else OneServer(backend, config.provider, admission.list_lanes(list_servers(backend)))
-        )
+        self.servers: FleetServers | OneServer
+        if isinstance(backend, SeveralServers):
+            from edgen.execution.client.fleet import FleetServers
+
+            self.servers = FleetServers(backend, backend.model, config.provider, admission)
+        else:
+            self.servers = OneServer(backend, config.provider, admission.list_lanes(list_servers(backend)))
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.restore_forms: Callable[[FormSupport], None] = lambda _support: None
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens

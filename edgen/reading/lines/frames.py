@@ -142,7 +142,14 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
         return labels
     shapes = [find_shape(name) for name in names]
     return [
-        next((label._replace(left=("name", *label.left[len(shape) :])) for shape in shapes if label.left[: len(shape)] == shape), label)
+        next(
+            (
+                label._replace(left=("name", *label.left[len(shape) :]))
+                for shape in shapes
+                if label.left[: len(shape)] == shape
+            ),
+            label,
+        )
         for label in labels
     ]
 
@@ -378,7 +385,9 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    turns = {place: (role, _decode(said, "\"," if '""' in said else "")) for place, (role, said) in spoken.items()}
+    turns = {
+        place: (role, _decode(said, '",' if '""' in said else "")) for place, (role, said) in spoken.items()
+    }
     return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 

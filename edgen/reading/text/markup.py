@@ -34,9 +34,7 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
-_GIVEN = compile_later(
-    r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
-)
+_GIVEN = compile_later(r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
 # In these tags, as in `<speaker type="teacher"/>`, any attribute may name the speaker.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
 _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
@@ -203,7 +201,9 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
             words = () if name is None else [word.lower() for word in _WORD.findall(name)]
-            if not words or (words[0] not in known and not (words[0] in _UNITS and known.intersection(words[1:2]))):
+            if not words or (
+                words[0] not in known and not (words[0] in _UNITS and known.intersection(words[1:2]))
+            ):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
                 chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
@@ -268,7 +268,9 @@ def _ends_as_speech(text: str) -> bool:
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
-    if (part := _PART.fullmatch(split_camel_case(tag).replace("-", "_"))) is not None and part[1].lower() in known:
+    if (part := _PART.fullmatch(split_camel_case(tag).replace("-", "_"))) is not None and part[
+        1
+    ].lower() in known:
         return part[1]
     if attributes is None:
         return None

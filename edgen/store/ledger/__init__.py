@@ -14,10 +14,8 @@ from edgen.store.ledger.at_path import (
     run_status,
     sum_charges_at,
 )
-from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.facts import SELECTION, Clause, Selection, SplitRule, read_selection
 from edgen.store.ledger.ledger import Ledger, Outcome
-from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
 from edgen.store.ledger.outstanding import OutstandingCall, OutstandingCalls
 from edgen.store.ledger.reader import LedgerReader, LedgerSummary, Outcomes, read_summary
 from edgen.store.ledger.status import (
@@ -38,14 +36,11 @@ __all__ = [
     "OPEN",
     "SELECTION",
     "Clause",
-    "Drop",
     "Ledger",
     "LedgerCounts",
     "LedgerReader",
     "LedgerSession",
     "LedgerSummary",
-    "MergeDuplicates",
-    "MergedLedger",
     "NotedBatch",
     "Outcome",
     "Outcomes",
@@ -55,12 +50,10 @@ __all__ = [
     "RunStatus",
     "Scope",
     "Selection",
-    "SourceLedger",
     "SplitRule",
     "TokenCounts",
     "count_outstanding_at",
     "describe_lost_replies",
-    "find_ledger_damage",
     "has_acknowledgement",
     "has_tally",
     "read_batches_at",

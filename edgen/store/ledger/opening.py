@@ -43,9 +43,10 @@ _STATEMENT = 1 << 20  # bytes of a statement
 _BUSY = 250  # milliseconds that SQLite itself waits for a locked database, each time
 _SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 _TICK = 20_000  # steps of SQLite's machine (some milliseconds) between checks for signals
+_CACHE = 1024  # kB of pages that a connection keeps; rows are read and written nearly in order
 _GUARDS = (
-    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = "
-    "-4096;"
+    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; "
+    f"PRAGMA cache_size = -{_CACHE};"
 )
 
 log = logging.getLogger("edgen")

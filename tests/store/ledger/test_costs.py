@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgen.core.values import Address, Reply, Usage
-from edgen.store.ledger import Ledger, LedgerReader, find_ledger_damage
+from edgen.store.ledger import Ledger, LedgerReader
+from edgen.store.ledger.checking import find_ledger_damage
 
 
 async def ledger_at(path: Path) -> None:

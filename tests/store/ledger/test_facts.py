@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from edgen.core.errors import DamagedError
-from edgen.store.ledger import Ledger, LedgerReader, RunPlan, SourceLedger, find_ledger_damage, read_summary
+from edgen.store.ledger import Ledger, LedgerReader, RunPlan, read_summary
+from edgen.store.ledger.checking import find_ledger_damage
+from edgen.store.ledger.merge import SourceLedger
 
 PLAN = RunPlan("run", "f", 4, 1, 4)
 

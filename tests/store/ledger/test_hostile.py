@@ -22,12 +22,12 @@ from edgen.store.ledger import (
     Outcome,
     RunPlan,
     Scope,
-    SourceLedger,
     count_outstanding_at,
     read_summary,
     run_status,
     sum_charges_at,
 )
+from edgen.store.ledger.merge import SourceLedger
 from edgen.store.ledger.opening import render_empty_ledger
 from tests import fork_server
 from tests.dose import dose

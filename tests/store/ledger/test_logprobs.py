@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgen.core.values import Address, Reply, Token
-from edgen.store.ledger import Ledger, MergedLedger, RunPlan, SourceLedger
+from edgen.store.ledger import Ledger, RunPlan
+from edgen.store.ledger.merge import MergedLedger, SourceLedger
 from tests.store.ledger.test_ledger import fill, key
 
 TOKENS = (Token("1", -0.25, (("1", -0.25), ("2", -1.5))), Token("✔", -3.0))

@@ -16,16 +16,9 @@ import pytest
 from bench.flips.rows import find_silent_changes
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Status, Token, Usage
-from edgen.store.ledger import (
-    Ledger,
-    NotedBatch,
-    Outcome,
-    RunPlan,
-    find_ledger_damage,
-    has_acknowledgement,
-    has_tally,
-)
+from edgen.store.ledger import Ledger, NotedBatch, Outcome, RunPlan, has_acknowledgement, has_tally
 from edgen.store.ledger.checked_reader import CheckedReader, read_wall_time
+from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
 from edgen.store.ledger.tally import connect_counted
 from tests.dose import dose
