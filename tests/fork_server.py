@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tests import ROOT
+from tests.parsed_once import parse_once
 
 _TEMPORARY = tempfile.gettempdir()  # before any test sets another
 share = True  # tests.cpu_times sets it to False, so that each server's CPU belongs to one known process
@@ -338,6 +339,7 @@ def _load() -> None:
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     [*typer.main.get_command(app).commands.values()]  # each is built at its first look-up
+    parse_once()
     _warm_up()
     gc.collect()
     gc.freeze()

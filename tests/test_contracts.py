@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from graphlib import TopologicalSorter
 
 from edgen.core.space_layouts import list_layouts
@@ -161,12 +161,17 @@ def test_the_engine_names_no_dimension_of_a_layout() -> None:
 
 def engine_texts(names: set[str]) -> Iterator[tuple[str, ast.Constant]]:
     """Yield the modules of the engine with the constants in them that are one of these texts."""
-    folder = ROOT / "edgen"
+    folder, quoted = ROOT / "edgen", find_quoted(names)
     for path in sorted(folder.rglob("*.py")):
-        if not path.is_relative_to(folder / "domains"):
-            for node in list_nodes(ast.parse(path.read_text(encoding="utf-8"))):
+        if not path.is_relative_to(folder / "domains") and quoted(text := path.read_text(encoding="utf-8")):
+            for node in list_nodes(ast.parse(text)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names:
                     yield path.relative_to(folder).with_suffix("").as_posix(), node
+
+
+def find_quoted(names: set[str]) -> Callable[[str], object]:
+    """Return a search for any of these names in quotes: most files have none, and parsing all takes seconds."""
+    return re.compile(rf"""(["'])(?:{"|".join(map(re.escape, sorted(names)))})\1""").search
 
 
 # Names of kinds that are also other things: values of keys, words of texts, sources of labels.
@@ -185,12 +190,14 @@ def test_no_code_compares_names_of_kinds() -> None:
     """Facts about a kind are its attributes or methods, so a plugin's object is treated like edgen's own."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     names = {name for entries in groups.values() for name in entries}
-    found = []
+    found, quoted = [], find_quoted(names)
     for path in sorted((ROOT / "edgen").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         if name.startswith("edgen/domains/") or name in OTHER_TABLES:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if not quoted(text := path.read_text(encoding="utf-8")):
+            continue
+        tree = ast.parse(text)
         tables = tables_of(tree)
         for node in list_nodes(tree):
             # A name of the module stands for its set or table.

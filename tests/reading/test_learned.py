@@ -43,7 +43,7 @@ PIECES = (
 
 def known_layouts(layout: str) -> Layouts:
     layouts = Layouts(TEACHER_STUDENT)
-    for number in range(dose(13, 20)):
+    for number in range(dose(9, 20)):
         text = answer_of(EVERY[layout](number))
         result = read_unknown(text, TEACHER_STUDENT)
         assert isinstance(result, Conversation)

@@ -113,10 +113,13 @@ def test_missing_paraphrases_are_said_and_none_at_all_is_an_error(tmp_path: Path
 
 @pytest.fixture(scope="module")
 def advised(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    return edgen.generate(
+    """Return a run about courses, with paraphrases: sub-task 2 needs them for its pool, too."""
+    run = edgen.generate(
         ROOT / "jobs" / "course_advising.yaml", conversations=40, selfplay={"max_turns": 6},
         output=tmp_path_factory.mktemp("advised") / "run", progress=False, split={"test": 0.3},
     )  # fmt: skip
+    edgen.candidates(run, "paraphrases", progress=False)
+    return run
 
 
 PREFERENCES = {"Area", "DaysOfClass", "Easiness", "EndTime", "StartTime", "Workload"}
@@ -129,8 +132,6 @@ def test_readers_of_advisings_files_find_what_they_look_up(
     """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and
     takes the text before the dash as the course's id. CTinRay/DSTC7 reads each record's `Course` and
     `Description`."""
-    if subtask == 3:
-        edgen.candidates(advised, "paraphrases", progress=False)
     advised.export("dstc7", tmp_path / "out", subtask=subtask, prefix="w", candidates=SIZE, speakers="roles")
     shipped = resources.find_folder("preference_space") / "course-info.json"
     assert (tmp_path / "out" / "course-info.json").exists() == (subtask == 5)
