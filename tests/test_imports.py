@@ -17,7 +17,7 @@ from tests import ROOT
 pytestmark = pytest.mark.integration
 
 HEAVY = {
-    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "openai", "anthropic", "httpx", "litellm", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa", "torch", "pandas", "pydantic",
+    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "anthropic", "httpx", "litellm", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa", "torch", "pandas", "pydantic",
 }  # fmt: skip
 
 SCRIPT = """

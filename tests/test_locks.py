@@ -82,7 +82,7 @@ def test_the_core_stays_small() -> None:
         }
         == set()
     )
-    assert {"aiohttp", "jinja2", "jsonschema", "msgspec", "typer"} <= core
+    assert {"aiohttp", "jinja2", "jsonschema", "msgspec", "tenacity", "typer"} <= core
     # a report needs no further package: matplotlib and its dependencies are ten of them
     assert len(core) <= 55
 

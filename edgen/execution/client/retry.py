@@ -8,16 +8,18 @@ server asks. Times are read from the running event loop's clock.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, limit_attempts
 from edgen.execution.client.window import LoadVerdict
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -106,20 +108,42 @@ async def retry(
     excused: Excused,
 ) -> T:
     """Do the retries of `call_with_retries` after a first failure. `started`: the loop's time of the first
-    attempt."""
+    attempt. Separate, so that a run without failures does not load tenacity."""
+    from tenacity import AsyncRetrying, retry_if_exception
+
+    if limit_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
+        raise first
     clock = asyncio.get_running_loop().time
-    failure = first
-    for attempts in itertools.count(1):
-        counted = attempts - excused.turned_away
-        if failure.kind not in RETRYABLE or counted >= limit_attempts(failure.kind, policy.attempts):
-            break
-        seconds = policy.wait(max(1, counted), failure.retry_after, rng)
-        if clock() - excused.queued + seconds > started + policy.give_up_after:
-            break
-        on_retry(failure, seconds)
-        await asyncio.sleep(seconds)
-        try:
-            return await attempt()
-        except CallError as error:
-            failure = error
-    raise failure
+
+    def wait(state: RetryCallState) -> float:
+        counted = max(1, state.attempt_number - excused.turned_away)
+        return policy.wait(counted, _find_failure(state).retry_after, rng)
+
+    def stop(state: RetryCallState) -> bool:
+        # tenacity's own stops read time.monotonic, which is not every loop's clock.
+        too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
+        most = limit_attempts(_find_failure(state).kind, policy.attempts)
+        return too_late or state.attempt_number - excused.turned_away >= most
+
+    failed = iter((first,))
+
+    async def raise_first_then_attempt() -> T:
+        for failure in failed:
+            raise failure
+        return await attempt()
+
+    retrying = AsyncRetrying(
+        sleep=asyncio.sleep,
+        wait=wait,
+        stop=stop,
+        retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.kind in RETRYABLE),
+        before_sleep=lambda state: on_retry(_find_failure(state), state.upcoming_sleep),
+        reraise=True,
+    )
+    return await retrying(raise_first_then_attempt)
+
+
+def _find_failure(state: RetryCallState) -> CallError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(error, CallError)
+    return error
