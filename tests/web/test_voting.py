@@ -406,8 +406,26 @@ def test_votes_on_other_texts_are_left_out_and_reported(
     run = make_run(tmp_path / "rated")
     with People(run) as kept:
         for number, unit in enumerate(("rated-000000-r0~rated-000000-r1~0123456789abcdef", "x~y", "")):
-            kept.answer("vote", unit, "ann", f"f{number}", {"choice": "a"}, {"first": "a"}, None, 1.0)
-        kept.answer("vote", "rated-000001-r0~rated-000001-r1~0123456789abcdef", "ann", "g", [1], 2, None, 1.0)
+            kept.answer(
+                "vote",
+                unit,
+                "ann",
+                f"f{number}",
+                {"choice": "a"},
+                shown={"first": "a"},
+                seconds=None,
+                now=1.0,
+            )
+        kept.answer(
+            "vote",
+            "rated-000001-r0~rated-000001-r1~0123456789abcdef",
+            "ann",
+            "g",
+            [1],
+            shown=2,
+            seconds=None,
+            now=1.0,
+        )
     capsys.readouterr()
     assert call("pairs", run, "--signal", "human") == 3
     assert "1 vote about texts or pairs that the run no longer has" in capsys.readouterr().err

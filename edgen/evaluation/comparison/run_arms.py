@@ -115,9 +115,8 @@ def open_comparison(
             for one in every
         ]
         differences = list(_compare_prompts(chosen, list(of_runs.values()))) if prompts and chosen else []
-        found = compare_arms(
-            " and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, on_stage=on_stage
-        )
+        name = " and ".join(label_runs(paths))
+        found = compare_arms(name, arms, seed=seed, prompts=differences, on_stage=on_stage)
         if len(chosen) < len(every):  # pairs are of runs alone
             yield found
             return

@@ -114,11 +114,7 @@ class Talk:
                     before, slot, _ = split_words(words)
                     if before not in heard if slot is None else not self._holds(heard, words):
                         continue
-                    phrasings = (
-                        [phrasing for phrasing in one.says if not phrasing.endswith("?")]
-                        if last
-                        else one.says
-                    )
+                    phrasings = [text for text in one.says if not (last and text.endswith("?"))]
                     if (said := self._choose_fresh_phrasing(phrasings, anew=True)) and not (
                         last and said.endswith("?")
                     ):
@@ -156,9 +152,8 @@ class Talk:
             number -= 1
         if number < len(phrases.says) and (said := self._choose_fresh_phrasing(phrases.says[number])):
             return said
-        return next(
-            filter(None, map(self._choose_fresh_phrasing, phrases.says)), None
-        )  # the first unsaid step
+        fresh = map(self._choose_fresh_phrasing, phrases.says)
+        return next(filter(None, fresh), None)  # the first unsaid step
 
     def _choose_fresh_phrasing(self, phrasings: Sequence[str], *, anew: bool = False) -> str | None:
         """Return one of the phrasings without repeating a turn; None if there is none. `anew`: without
@@ -245,8 +240,7 @@ class Talk:
         return texts[place] if place is not None and place < len(texts) else None
 
     def _note_unsaid(self, name: str, field: str) -> bool:
-        """Make the present phrasing use the place of an item that nobody has said. Return whether there is
-        one."""
+        """Make the present phrasing use the place of an unsaid item. Return whether there is one."""
         items, whole = self._find_fact(name, field), "\n".join([*self._own, *self._heard])
         listed = items if isinstance(items, (list, tuple)) else ()
         unsaid = [i for i, one in enumerate(listed) if one.rstrip(".?!") not in whole]
