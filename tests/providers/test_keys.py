@@ -132,7 +132,9 @@ async def test_no_batch_service_shows_its_key(
         backend = make(config, timeout=0.5, connections=2, environ=environ)
         it = make_batch_service(config, backend, environ=environ, patience=0.5)
         shown.append(f"{it!r} {it}")
-        for script in echoes(dose((200, 401), (200, 400, 401, 500))):  # other tests check their classification
+        for script in echoes(
+            dose((200, 401), (200, 400, 401, 500))
+        ):  # other tests check their classification
             fake.says(script)
             calls: list[Any] = [
                 it.upload(own.file, "t"),
