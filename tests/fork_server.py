@@ -178,8 +178,8 @@ async def run_in_turn(
 ) -> tuple[int, str, str]:
     """Run `edgen` to its end in a fork that runs one command after another; return its code and outputs.
 
-    A new fork copies the pages that it writes to, which costs more than most commands do. If a command ends by
-    a signal or with a bug, its fork runs no other.
+    A new fork copies the pages that it writes to, which costs more than most commands do. If a command ends
+    by a signal or with a bug, its fork runs no other.
     """
     server()  # a unit test may start no process
     needed = tuple(sorted(_NEEDED.keys() & {*arguments}))
