@@ -13,7 +13,7 @@
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
 # make docs-site  the documentation site in site/, out of docs/ and the docstrings
-# make fresh  the first two on a machine that has never seen edgen: a new clone in an empty home (.ci/fresh-machine)
+# make fresh  `make demo` and `make check` on a machine that has never seen edgen: a new clone in an empty home (.ci/fresh-machine)
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
@@ -122,12 +122,8 @@ $(VENV)/.core: $(LOCKS)
 	@touch $@
 
 # The set-up takes out of the environment what its lock does not name: so it comes first.
-$(VENV)/.local: $(VENV)/.core requirements-local.txt .ci/setup-local
-	@sh .ci/setup-local
-	@touch $@
-
-$(VENV)/.cluster: $(VENV)/.core requirements-cluster.txt .ci/setup-cluster
-	@sh .ci/setup-cluster
+$(VENV)/.local $(VENV)/.cluster: $(VENV)/.%: $(VENV)/.core requirements-%.txt .ci/setup-extra
+	@sh .ci/setup-extra $*
 	@touch $@
 
 $(VENV)/.dev: $(LOCKS)
@@ -165,6 +161,6 @@ proof: .venv-rl/.done $(VENV)/.local
 test-rl: .venv-rl/.done $(VENV)/.local
 	.venv-rl/bin/python -m pytest -q tests/rl $(call and_again,.venv-rl/bin/python)
 
-.venv-rl/.done: .ci/setup-rl requirements.txt requirements-rl.txt pyproject.toml
+.venv-rl/.done: .ci/setup-rl .ci/make-venv requirements.txt requirements-rl.txt pyproject.toml
 	@sh .ci/setup-rl
 	@touch $@

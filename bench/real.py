@@ -2,10 +2,10 @@
 [--keep FOLDER].
 
 Every protocol and asker with a real model. Each case is asked twice: with the form of its answers as a JSON
-Schema, and in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-local`
-installs it); `--backend '{type: openai, …}'` asks another. With --role, the simulator answers for all other
-roles of a protocol. A row shows usable answers of all, and calls and tokens for each accepted result. With an
-embedded model, usable answers are also counted by role.
+Schema, and in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-extra
+local` installs it); `--backend '{type: openai, …}'` asks another. With --role, the simulator answers for all
+other roles of a protocol. A row shows usable answers of all, and calls and tokens for each accepted result.
+With an embedded model, usable answers are also counted by role.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 from tests import ROOT
 from tests.parsed_once import parse_once
@@ -122,16 +122,29 @@ def _ask(
 ) -> socket.socket:
     """Ask the server for a fork; return the socket that first gets its number, then its end."""
     status, theirs = socket.socketpair()
+    _send(server(), arguments, [theirs.fileno(), *files], code=code, cwd=cwd, env=env, limits=limits)
+    theirs.close()
+    return status
+
+
+def _send(
+    to: socket.socket,
+    arguments: Sequence[str | Path],
+    files: Sequence[int],
+    *,
+    code: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limits: Mapping[int, int] | None = None,
+) -> None:
+    """Send a request with its files."""
     wanted = {
         "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
         "environ": dict(os.environ if env is None else env), "limits": list((limits or {}).items()),
     }  # fmt: skip
     request = json.dumps(wanted).encode()
-    control = server()
-    socket.send_fds(control, [len(request).to_bytes(4, "big")], [theirs.fileno(), *files])
-    control.sendall(request)
-    theirs.close()
-    return status
+    socket.send_fds(to, [len(request).to_bytes(4, "big")], files)
+    to.sendall(request)
 
 
 def _number(said: bytes) -> int:
@@ -158,6 +171,79 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(arguments, await process.wait(), out.decode(), err.decode())
 
     return asyncio.run(whole())
+
+
+async def run_in_turn(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Run `edgen` to its end in a fork that runs one command after another; return its code and outputs.
+
+    A new fork copies the pages that it writes to, which costs more than most commands do. If a command ends
+    by a signal or with a bug, its fork runs no other.
+    """
+    server()  # a unit test may start no process
+    needed = tuple(sorted(_NEEDED.keys() & {*arguments}))
+    idle = _idle.setdefault(needed, [])
+    standing = idle.pop() if idle else Standing(needed)
+    try:
+        ended = await standing.run(arguments, cwd, env)
+    except BaseException:
+        standing.kill()
+        raise
+    if ended[0] in (0, *range(2, 10)) and standing.count < MOST_IN_TURN:
+        idle.append(standing)
+    else:
+        standing.kill()
+    return ended
+
+
+MOST_IN_TURN = 50  # commands of one fork
+_idle: dict[tuple[str, ...], list[Standing]] = {}  # by the words of `_NEEDED` in their commands
+
+
+class Standing:
+    """A fork that runs one command after another; requests go over its standard input."""
+
+    running: ClassVar[set[int]] = set()  # the numbers of all of them
+
+    def __init__(self, needed: Sequence[str]) -> None:
+        self.count = 0
+        self._channel, theirs = socket.socketpair()
+        code = "from tests import fork_server; fork_server.run_each()"
+        self._status = _ask(needed, (theirs.fileno(), 2, 2), code=code)
+        theirs.close()
+        self.pid = _number(self._status.recv(4))
+        self.running.add(self.pid)
+
+    async def run(
+        self, arguments: Sequence[str | Path], cwd: Path | None, env: Mapping[str, str] | None
+    ) -> tuple[int, str, str]:
+        self.count += 1
+        loop, outputs = asyncio.get_running_loop(), []
+        pipes = [os.pipe(), os.pipe()]
+        self._channel.setblocking(True)
+        _send(self._channel, arguments, [_nothing(), *(write for _, write in pipes)], cwd=cwd, env=env)
+        self._channel.setblocking(False)
+        for read, write in pipes:
+            os.close(write)
+            outputs.append(reader := asyncio.StreamReader())
+            protocol = functools.partial(asyncio.StreamReaderProtocol, reader)
+            await loop.connect_read_pipe(protocol, os.fdopen(read, "rb"))
+        out, err = await asyncio.gather(*(reader.read() for reader in outputs))
+        code = b""
+        with contextlib.suppress(ConnectionError):  # the fork was killed
+            code = await loop.sock_recv(self._channel, 100)
+        if not code:
+            self._status.setblocking(False)
+            code = await loop.sock_recv(self._status, 100)
+        return int(code or -signal.SIGKILL), out.decode(), err.decode()
+
+    def kill(self) -> None:
+        self.running.discard(self.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self._channel.close()
+        self._status.close()
 
 
 class Popen:
@@ -528,11 +614,23 @@ def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
         resource.setrlimit(what, (most, most))
 
 
-def _run(wanted: dict[str, Any]) -> None:
-    """Run the request and end at once.
+def run_each() -> None:
+    """Run the commands that come over standard input, one after another, and send their codes back."""
+    channel = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    while (received := _receive(channel)) is not None:
+        wanted, files = received
+        _become(wanted, files)
+        code = _execute(wanted)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number in range(3):
+            os.dup2(nothing, number)
+        channel.sendall(str(code).encode())
 
-    Freeing all of Python's imports would take longer than most commands.
-    """
+
+def _execute(wanted: dict[str, Any]) -> int:
+    """Run the request and return its exit code."""
     sys.argv = ["-c", *wanted["arguments"]]
     code: object = 0
     try:
@@ -547,11 +645,20 @@ def _run(wanted: dict[str, Any]) -> None:
     except BaseException:  # noqa: BLE001 - as Python's own end shows it
         code = 1
         traceback.print_exc()
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _run(wanted: dict[str, Any]) -> None:
+    """Run the request and end at once.
+
+    Freeing all of Python's imports would take longer than most commands.
+    """
+    code = _execute(wanted)
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code if isinstance(code, int) else int(code is not None))
+    os._exit(code)
 
 
 def _main(address: Path) -> None:

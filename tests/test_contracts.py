@@ -171,7 +171,7 @@ def engine_texts(names: set[str]) -> Iterator[tuple[str, ast.Constant]]:
 
 
 def find_quoted(names: set[str]) -> Callable[[str], object]:
-    """Return a search for any of these names in quotes: most files have none, and parsing all takes seconds."""
+    """Return a search for any of these names in quotes: most files have none, and parsing takes seconds."""
     return re.compile(rf"""(["'])(?:{"|".join(map(re.escape, sorted(names)))})\1""").search
 
 

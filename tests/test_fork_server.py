@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,26 @@ def test_one_that_nobody_waits_for_harms_no_other() -> None:
         asyncio.run(leave())
         gc.collect()
     assert fork_server.run("--help").returncode == 0
+
+
+async def test_commands_in_turn_have_their_own_codes_outputs_and_folders(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        folder.mkdir()
+        code, out, _ = await fork_server.run_in_turn("list", "prompts", cwd=folder, env={"COLUMNS": "60"})
+        assert (code, "education_dialogue" in out) == (0, True)
+        code, out, err = await fork_server.run_in_turn("status", name, cwd=folder)
+        assert (code, out) == (2, "")
+        assert name in err
+    ended = await asyncio.gather(*(fork_server.run_in_turn("--version") for _ in range(3)))
+    assert {(code, out.split()[0]) for code, out, _ in ended} == {(0, "edgen")}
+
+
+async def test_a_command_in_turn_that_is_killed_ends_no_other() -> None:
+    await fork_server.run_in_turn("--version")
+    (standing,) = fork_server._idle[()][-1:]
+    waiting = asyncio.create_task(fork_server.run_in_turn("simulator", "--port", "0"))
+    await asyncio.sleep(0)
+    os.kill(standing.pid, signal.SIGKILL)
+    assert (await waiting)[0] == -signal.SIGKILL
+    assert (await fork_server.run_in_turn("--version"))[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -405,7 +406,9 @@ def test_earlier_runs_tell_and_batches_have_no_time(command: Command, tmp_path: 
     path = job(tmp_path, "slow", conversations=8, backends=slow)
     assert command("generate", path, "-o", tmp_path / "runs" / "one").code == 0
     said = command("estimate", path, "--runs", tmp_path / "runs", "-n", "80", "--set", "limits.in_flight=1")
-    assert "time: a call took 0.2" in " ".join(said.out.split())
+    took = re.search(r"time: a call took (\d+\.\d) s", " ".join(said.out.split()))
+    assert took is not None
+    assert float(took[1]) >= 0.2  # a busy machine takes longer
     facts = json.loads(command("estimate", path, "--runs", tmp_path / "runs", "-n", "80", "--json").out)
     assert facts["seconds"]["low"] <= facts["seconds"]["expected"] <= facts["seconds"]["high"]
     assert json.loads(command("estimate", path, "--via", "batch", "--json").out)["seconds"] is None

@@ -17,7 +17,7 @@ from edgen.cli.output import run_guarded
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
-from tests.execution.service import end, start
+from tests.execution.service import edgen, end, start
 from tests.preferences.soft_judge import SoftJudge, planted, serving
 
 ASKED = ("--by", "oracle", "--credit", "whole", "--set", "pairs.logprobs=5")
@@ -194,7 +194,7 @@ async def test_a_judge_that_is_killed_goes_on_with_the_same_bytes(
 ) -> None:
     calm, killed = (shutil.copytree(made, tmp_path / name / "run") for name in ("calm", "killed"))
     said = (*ASKED, *by(soft), "--set", "limits.in_flight=4")
-    assert (await end(await start("pairs", calm, *said))).code == 0
+    assert (await edgen("pairs", calm, *said)).code == 0
     soft.asked.clear()
     soft.hold_after = 20
     process = await start("pairs", killed, *said)
@@ -204,7 +204,7 @@ async def test_a_judge_that_is_killed_goes_on_with_the_same_bytes(
     await end(process)
     soft.hold_after = None
     soft.released.set()
-    ended = await end(await start("pairs", killed, *said, "--json"))
+    ended = await edgen("pairs", killed, *said, "--json")
     assert ended.code == 0, ended.err
     replayed = ended.facts["calls"]["replayed"]
     assert 0 < replayed <= 20

@@ -18,7 +18,8 @@ import pytest
 
 from tests import ROOT
 from tests.cluster.conftest import Node, free_port
-from tests.execution.service import Ended, edgen, files, job_text, port_of, serve, write
+from tests.execution.service import Ended, files, job_text, port_of, serve, write
+from tests.execution.service import edgen_alone as edgen
 from tests.execution.slotted import SlottedServer
 from tests.installing import install
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import Node
-from tests.execution.service import Ended, edgen, files, job_text, serve, write
+from tests.execution.service import Ended, files, job_text, serve, write
+from tests.execution.service import edgen_alone as edgen
 from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import STARTED, family
-from tests.execution.service import Ended, Service, edgen, equation, files, job_text, serve, write
+from tests.execution.service import Ended, Service, equation, files, job_text, serve, write
+from tests.execution.service import edgen_alone as edgen
 from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration

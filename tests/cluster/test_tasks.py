@@ -16,7 +16,7 @@ import pytest
 
 from tests import ROOT
 from tests.execution.service import Ended, files, write
-from tests.execution.service import edgen as start_edgen
+from tests.execution.service import edgen_alone as start_edgen
 
 pytestmark = pytest.mark.integration
 SIMULATOR = {"type": "simulator"}

@@ -18,7 +18,8 @@ import pytest
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.runtime.processes import Processes, send
 from tests import fork_server
-from tests.execution.service import edgen, write
+from tests.execution.service import edgen_alone as edgen
+from tests.execution.service import write
 
 pytestmark = pytest.mark.integration
 

@@ -155,7 +155,12 @@ async def end(process: Process, timeout: float = 180) -> Ended:
 
 
 async def edgen(*arguments: str | Path, timeout: float = 300) -> Ended:
-    """Run `edgen` to its end."""
+    """Run `edgen` to its end, in a process that has run other commands."""
+    return Ended(*await asyncio.wait_for(fork_server.run_in_turn(*arguments), timeout))
+
+
+async def edgen_alone(*arguments: str | Path, timeout: float = 300) -> Ended:
+    """Run `edgen` to its end, in a process of its own."""
     return await end(await start(*arguments), timeout)
 
 

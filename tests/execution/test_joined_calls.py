@@ -27,7 +27,7 @@ from edgen.simulator.service.server import serve_options
 from tests.cli.command import Command
 from tests.dose import dose
 from tests.execution.choosing import ANSWER, PROMPT, Chooser, choosing
-from tests.execution.service import end, start
+from tests.execution.service import edgen, end, start
 from tests.simulator.server import options
 
 SCENARIOS, REPLICATES = 4, 3
@@ -174,7 +174,7 @@ async def test_a_run_that_is_killed_pays_for_no_answer_twice(chooser: Chooser, t
     stored = {row[:2] for row in rows(tmp_path / "run")}
     assert len(stored) % REPLICATES == 0, "all answers of a call, or none"
     asked = len(chooser.bodies)
-    ended = await end(await start("generate", job, "-o", tmp_path / "run", "--json"))
+    ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 0, ended.err
     assert ended.facts["accepted"] == 36
     assert sum(chooser.wanted[asked:]) == 36 - len(stored)

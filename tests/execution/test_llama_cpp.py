@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution.service import edgen, files, job_text
+from tests.execution.service import edgen_alone as edgen
+from tests.execution.service import files, job_text
 from tests.providers import llama
 
 TURN = {

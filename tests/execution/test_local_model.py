@@ -19,7 +19,8 @@ from edgen.core.errors import InputError
 from edgen.providers.llamacpp.installed import SMALLEST_PACKAGE, SMALLEST_VERSION, find_installed
 from tests import ROOT
 from tests.dose import dose
-from tests.execution.service import edgen, end, files, job_text, start
+from tests.execution.service import edgen_alone as edgen
+from tests.execution.service import end, files, job_text, start
 from tests.providers import llama
 
 

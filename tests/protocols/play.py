@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, TypeVar
 
 from edgen.config import Branch
 from edgen.core.errors import CallError
@@ -23,6 +23,7 @@ SCENARIO = scenario_of(
     "and keeps to the plan anyway",
 )
 Answer = str | Reply | CallError
+T = TypeVar("T")
 # The variables of each template: the facts of its role, and all of a scenario for the judge.
 VARIABLES = {
     "teacher": ("index", *ROLES[0].sees, *TOPIC_FIELDS),
@@ -57,6 +58,13 @@ def play(
     """Run selfplay to its end; return its result and every request."""
     rules = Rules(asks=asks, seed=7, settings=Selfplay(**how), branch=branch)
     protocol = SELFPLAY.start(scenario, replicate, templates or prompts(how.get("closing")), rules)
+    return drive(protocol, answers)
+
+
+def drive(
+    protocol: Generator[Request, Any, T], answers: Iterable[Answer] | Callable[[Request], Answer]
+) -> tuple[T, list[Request]]:
+    """Run a protocol to its end; return its result and every request."""
     given = None if callable(answers) else iter(answers)
     asked: list[Request] = []
     step: Any = None

@@ -19,7 +19,7 @@ from edgen.protocols.rubric import VARIABLES, Criterion, Judged, score_by_rubric
 from edgen.reading.answers.scores import read_scores
 from edgen.simulator.text import respond
 from edgen.space import load_space
-from tests.protocols.play import SCENARIO
+from tests.protocols.play import SCENARIO, drive
 from tests.timing import takes_under
 
 NAMES = ["asks first", "warm"]
@@ -42,16 +42,7 @@ def judge(
     space = load_space(find("preference_space", "education_dialogue"))
     judged = Judged(space, SCENARIO, "policy", TURNS)
     protocol = score_by_rubric(judged, CRITERIA, prompt, Rules(asks=asks, seed=7))
-    asked: list[Request] = []
-    given_ = iter(answers)
-    step = None
-    try:
-        while True:
-            asked.append(protocol.send(step))  # type: ignore[arg-type]
-            answer = next(given_)
-            step = Reply(answer) if isinstance(answer, str) else answer
-    except StopIteration as end:
-        return end.value, asked
+    return drive(protocol, answers)
 
 
 @pytest.mark.parametrize(

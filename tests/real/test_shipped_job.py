@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tests.execution.service import edgen, files
+from tests.execution.service import edgen_alone as edgen
+from tests.execution.service import files
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from edgen.domains.education.keywords import MEASURES, Verdicts
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
 from edgen.simulator.text import respond
-from tests.protocols.play import SCENARIO
+from tests.protocols.play import SCENARIO, drive
 from tests.timing import takes_at_most
 
 TURNS = (
@@ -29,16 +29,7 @@ ANSWERS = Verdicts(True, False, None, True, False)
 def judge(answers: Iterable[str | Reply], asks: int = 3) -> tuple[Verdicts | Rejection, list[Request]]:
     prompt = load_prompt(find("prompts", "adherence"), VARIABLES, expects="sheet")
     protocol = ask_adherence(SCENARIO, 2, TURNS, prompt, Rules(asks=asks, seed=7))
-    asked: list[Request] = []
-    given_ = iter(answers)
-    step = None
-    try:
-        while True:
-            asked.append(protocol.send(step))  # type: ignore[arg-type]
-            answer = next(given_)
-            step = Reply(answer) if isinstance(answer, str) else answer
-    except StopIteration as end:
-        return end.value, asked
+    return drive(protocol, answers)
 
 
 @pytest.mark.parametrize(

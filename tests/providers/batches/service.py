@@ -11,7 +11,31 @@ from typing import Any, BinaryIO
 
 from aiohttp import web
 
-from tests.providers.fakes import Answer, Seen
+from edgen.config import BackendConfig
+from edgen.providers import PATIENCE, make, make_batch_service
+from edgen.providers.batches import BatchService
+from tests.providers.fakes import TRUSTING, Answer, Seen
+
+
+def make_both(
+    config: BackendConfig, keys: Mapping[str, str], patience: float = PATIENCE
+) -> tuple[Any, BatchService]:
+    """Return a backend and its batch service, with `keys` in their environment."""
+    environ = {**keys, **TRUSTING}
+    backend = make(config, timeout=60, connections=1, environ=environ)
+    return backend, make_batch_service(config, backend, environ=environ, patience=patience)
+
+
+@contextlib.asynccontextmanager
+async def closed_at_last(both: tuple[Any, BatchService]) -> AsyncIterator[BatchService]:
+    """Yield the batch service; close it twice at the end, and its backend."""
+    backend, it = both
+    try:
+        yield it
+    finally:
+        await it.aclose()
+        await it.aclose()
+        await backend.aclose()
 
 
 class Service:

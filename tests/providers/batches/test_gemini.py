@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Usage
-from edgen.providers import PATIENCE, find_batch_services, make, make_batch_service
+from edgen.providers import PATIENCE, find_batch_services
 from edgen.providers.batches import BatchService, LineResult, NeverBegun, Sending
 from edgen.providers.gemini.batches import read_line
 from edgen.providers.gemini.config import GeminiConfig
-from tests.providers.batches.service import Service
+from tests.providers.batches.service import Service, closed_at_last, make_both
 from tests.providers.batches.test_openai import JSON, failing
-from tests.providers.fakes import TRUSTING, FakeServer, answer, request
+from tests.providers.fakes import FakeServer, answer, request
 
 KEY = "AIza0123456789abcdef"
 TOKEN = "nightly-5d2f"
@@ -35,20 +34,11 @@ def made(
     url: str, key: str = KEY, *, patience: float = PATIENCE, **settings: Any
 ) -> tuple[Any, BatchService]:
     config = GeminiConfig(model="gemini-x", base_url=url, **settings)
-    environ = {"GEMINI_API_KEY": key, **TRUSTING}
-    backend = make(config, timeout=60, connections=1, environ=environ)
-    return backend, make_batch_service(config, backend, environ=environ, patience=patience)
+    return make_both(config, {"GEMINI_API_KEY": key}, patience)
 
 
-@contextlib.asynccontextmanager
-async def opened(url: str, key: str = KEY, **settings: Any) -> AsyncIterator[BatchService]:
-    backend, it = made(url, key, **settings)
-    try:
-        yield it
-    finally:
-        await it.aclose()
-        await it.aclose()
-        await backend.aclose()
+def opened(url: str, key: str = KEY, **settings: Any) -> AbstractAsyncContextManager[BatchService]:
+    return closed_at_last(made(url, key, **settings))
 
 
 # --- lines ---------------------------------------------------------------------------------------

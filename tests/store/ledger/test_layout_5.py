@@ -96,4 +96,4 @@ def test_each_layout_has_its_own_triggers(tmp_path: Path, version: int) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {other}")
     with pytest.raises(DamagedError, match="another program changed this ledger"):
-        LedgerReader(path).close()
+        LedgerReader(path)
