@@ -32,6 +32,8 @@ _SHOWN = {"protocol": "ConversationProtocol", "reader": "readers.DataSetReader"}
 def find_flaw(kind: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as one of its kind, as a clause such as "has no `Config`"; None if
     it can. Raises the errors of the object's own attributes."""
+    if kind in ("command", "space_command") and not callable(getattr(loaded, "command", None)):
+        return "has no `command` that can be called"
     if kind not in BASES:
         return None
     module, base = BASES[kind]

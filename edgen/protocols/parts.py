@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from typing import Protocol as Face
 
 import msgspec
@@ -248,8 +248,8 @@ class Task:
     """One task: `protocol` yields requests and returns a result, and `settled` makes an outcome of the
     result.
 
-    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name if a
-    job names the protocol.
+    `group` is the hash of the group that the split keeps on one side. `made_by` is the name of the protocol if
+    a job names it, or of the asker; `kind` says which.
     """
 
     protocol: Generator[Request, Reply, Any]
@@ -257,7 +257,8 @@ class Task:
     settled: Callable[[Any, Spent], Settled]
     made_by: str = ""
     check: Callable[[Any], Request] | None = None
-    """Checks each request of a plugin's protocol."""
+    """Checks each request of a plugin's protocol or asker."""
+    kind: Literal["protocol", "asker"] = "protocol"
 
 
 class Tasks(Face):
