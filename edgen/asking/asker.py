@@ -52,8 +52,8 @@ Answer = TypeVar("Answer")  # the result of one answer
 
 
 def _check_request(name: str, left: Iterator[int], request: Any) -> Request:
-    """Return a request of a plugin's asker about one unit. Raises FaultyPluginError for anything else, and when
-    nothing is `left` of the requests that it may make."""
+    """Return a request of a plugin's asker about one unit. Raises FaultyPluginError for anything else, and
+    when nothing is `left` of the requests that it may make."""
     if not isinstance(request, Request):
         refuse_value("asker", name, f"yielded {describe_type(request)}, not a Request")
     if next(left, None) is None:

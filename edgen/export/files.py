@@ -67,8 +67,8 @@ class RowFiles:
         raise NotImplementedError
 
     def write_beside(self, row: Row) -> None:
-        """Write the extra files of a row, unless an earlier row has written them. Raises ValueError for a path
-        that leaves the export's folder, or is that of another file."""
+        """Write the extra files of a row, unless an earlier row has written them. Raises ValueError for a
+        path that leaves the export's folder, or is that of another file."""
         for name, content in row.beside.items():
             if name not in self._beside:
                 self._beside.add(name)

@@ -130,7 +130,7 @@ def _find_running(frame: FrameType | None) -> tuple[Plugin, FrameType] | None:
     return None
 
 
-def suspect_loaded(said: str) -> FaultyPluginError | None:
+def make_loaded_fault(said: str) -> FaultyPluginError | None:
     """Return the fault that one of the loaded plugins must have; None if no plugin is loaded. `said` is the
     clause about it."""
     loaded = [one for one in registry.list_foreign_plugins() if _find_home(one) in sys.modules]
