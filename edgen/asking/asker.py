@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -25,8 +26,9 @@ from edgen.config import CallSettings, Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
 from edgen.core.forms import Form
-from edgen.core.plugins.faults import blame, require_type
-from edgen.core.text import shorten
+from edgen.core.plugins.faults import blame, refuse_value, require_type
+from edgen.core.registry import find_plugin
+from edgen.core.text import describe_type, shorten
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.progress import Title
@@ -41,9 +43,36 @@ from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
+LEAST_REQUESTS = 50  # that a plugin's asker may make about one unit in any case
+_SLACK = 4  # times the requests that it expects
+
 Unit = TypeVar("Unit")  # the content of a unit's prompt
 Result = TypeVar("Result")  # the result of a unit
 Answer = TypeVar("Answer")  # the result of one answer
+
+
+def _check_request(name: str, left: Iterator[int], request: Any) -> Request:
+    """Return a request of a plugin's asker about one unit. Raises FaultyPluginError for anything else, and
+    when nothing is `left` of the requests that it may make."""
+    if not isinstance(request, Request):
+        refuse_value("asker", name, f"yielded {describe_type(request)}, not a Request")
+    if next(left, None) is None:
+        said = "asked far more requests about one unit than its `count_calls` gives, and did not end"
+        refuse_value("asker", name, said)
+    return request
+
+
+def _require_order(name: str, units: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the units of a plugin's asker. Raises FaultyPluginError for one that is out of order: units that
+    come again and again would have no end."""
+    before: tuple[int, Any] = (-1, "")
+    for unit in require_type("asker", name, units, Iterable, "units from `list_units`"):
+        pair = isinstance(unit, tuple) and [*map(type, unit)] == [int, type(before[1])]
+        if not pair or unit <= before:
+            said = f"gave the unit {shorten(repr(unit), 80)} after {before!r}"
+            refuse_value("asker", name, f"{said}; `list_units` yields (scenario, task) in ascending order")
+        yield unit
+        before = unit
 
 
 class Asker(Tasks, Generic[Unit, Result]):
@@ -125,7 +154,9 @@ class Asker(Tasks, Generic[Unit, Result]):
     def count(self) -> str:
         """Count the units, and return a digest of them."""
         digest = hashlib.blake2b(digest_size=8)
-        for unit in self.list_units():
+        name = getattr(self, "name", "")
+        units = self.list_units()
+        for unit in units if find_plugin("asker", name) is None else _require_order(name, units):
             digest.update("{} {}\n".format(*unit).encode())
             self.planned += 1
             self.scenarios = unit[0] + 1
@@ -143,12 +174,17 @@ class Asker(Tasks, Generic[Unit, Result]):
                 record = msgspec.json.encode(kept)
             except Exception as error:  # noqa: BLE001 - raised again
                 blame("asker", name, error, f"for the answer {shorten(repr(result), 80)}")
+            require_type("asker", name, kept, msgspec.Struct, "a record from `keep`")
             if (flaw := self.find_flaw(kept)) is not None:
                 return Settled(Status.REJECTED, flaw.code, flaw.detail, record)
             return Settled.accepted(record)
 
         work = require_type("asker", name, self.ask(unit), Generator, "a generator from `ask`")
-        return Task(work, self.find_group(scenario), settle)
+        check = None
+        if find_plugin("asker", name) is not None:
+            most = max(LEAST_REQUESTS, _SLACK * self.count_calls(scenario, task)[1] * self.asks)
+            check = partial(_check_request, name, iter(range(most)))
+        return Task(work, self.find_group(scenario), settle, name, check, "asker")
 
     def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a digest of everything that shapes the outcomes, 16 hex digits."""

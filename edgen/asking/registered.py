@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple, TypeVar
 
 from edgen.asking.asker import PromptAsker
@@ -44,6 +45,16 @@ def _find_asker_flaw(kind: type[PromptAsker[Any, Any]]) -> str | None:
     """Return why a class cannot be used as an asker, as a clause; None if it can."""
     if not isinstance(kind.template, str):
         return f"has the `template` {kind.template!r}, which is neither a name nor a path"
+    if not isinstance(role := getattr(kind, "role", ""), str):
+        return f"has the `role` {role!r}, which is not text"
+    variables = getattr(kind, "variables", ())
+    if isinstance(variables, str) or not isinstance(variables, Collection):
+        return f"has `variables` that are not a collection of names: {variables!r}"
+    if not kind.__init__.__module__.startswith("edgen."):
+        try:
+            inspect.signature(kind).bind(None, None, None)
+        except TypeError:
+            return "has an `__init__` that cannot be called as `__init__(reader, job, answerer)`"
     return next(find_unfit_methods(kind), None)
 
 

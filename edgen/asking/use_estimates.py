@@ -16,6 +16,7 @@ from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.units import UnitAsker
 from edgen.core.options import Via
+from edgen.core.plugins.faults import close_generator
 from edgen.cost.assumptions import ASKS, RENDERED, estimate_answer_tokens
 from edgen.cost.tokens import TokenCounter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange
@@ -58,7 +59,7 @@ def _count_tokens(
         unit = asker.read_unit(index, task)
         protocol = asker.ask(unit)
         request = next(protocol)
-        protocol.close()
+        close_generator("asker", getattr(asker, "name", ""), protocol)
         guessed = statistics.fmean(count.count(answer) for answer in asker.guess_answers(unit))
         yield count.count_prompt(request.messages, request.schema), guessed
 

@@ -11,7 +11,7 @@ import importlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from edgen.core.text import describe_error, join_list, shorten
 from edgen.core.version import __version__
@@ -32,6 +32,8 @@ _SHOWN = {"protocol": "ConversationProtocol", "reader": "readers.DataSetReader"}
 def find_flaw(kind: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as one of its kind, as a clause such as "has no `Config`"; None if
     it can. Raises the errors of the object's own attributes."""
+    if kind in ("command", "space_command") and not callable(getattr(loaded, "command", None)):
+        return "has no `command` that can be called"
     if kind not in BASES:
         return None
     module, base = BASES[kind]
@@ -95,16 +97,16 @@ def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
 
     try:
         fields = msgspec.structs.fields(struct)
-        inherited = {} if base is None else {one.name: one.type for one in msgspec.structs.fields(base)}
+        own, inherited = get_type_hints(struct), {} if base is None else get_type_hints(base)
     except Exception as error:  # noqa: BLE001 - a plugin may write any type
         yield f"has a `Config` whose types cannot be read ({describe_error(error)})"
         return
     for field in fields:
         made = field.default_factory is not msgspec.NODEFAULT
-        default = field.default_factory() if made else field.default  # type: ignore[operator]
+        default = field.default_factory() if made else field.default
         if default is msgspec.NODEFAULT:
             continue
-        for type_ in (field.type, inherited.get(field.name, Any)):
+        for type_ in (own[field.name], inherited.get(field.name, Any)):  # without their bounds
             try:
                 msgspec.json.decode(msgspec.json.encode(default), type=type_)
             except Exception as error:  # noqa: BLE001 - values and types may be of any package

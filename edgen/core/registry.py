@@ -66,6 +66,7 @@ _ORDER: tuple[Kind, ...] = get_args(Kind)
 _NEEDED = re.compile(
     rf"{DISTRIBUTION.replace('-', '[-_.]')}(?![\w.-])\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?", re.I
 )
+_NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f\x7f]{1,100}")
 _ABSTRACT = re.compile(
     r"abstract class .* abstract methods? (.+)$"
 )  # Python's message on a type that cannot be instantiated
@@ -226,6 +227,8 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
         )
+    if plugin.package != DISTRIBUTION and not _NAME.fullmatch(plugin.name):
+        raise PluginError(f"{what} has a name that no file can have; use letters, digits, `_`, `-` and `.`.")
     streams = sys.stdin, sys.stdout, sys.stderr
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice
 from typing import Any
 
 from edgen.core.plugins.faults import refuse_value
@@ -23,6 +24,8 @@ from edgen.evaluation.sample import DataSet, Sample, Words
 
 _MOST = 1e100  # its square is a float, too
 _MOST_TEXT = 10_000  # maximum characters of a counted text
+_MOST_COLUMNS = 1_000  # of a conversation
+_MOST_VALUES = 100_000  # in a column of a conversation
 
 
 class ColumnCount:
@@ -62,8 +65,15 @@ def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> 
             "measure", measure, f"returned {_show(given)} as columns, not a mapping of values by name"
         )
     columns: Columns = {
-        name: [*value] if isinstance(value, Iterator) else value for name, value in given.items()
+        name: [*islice(value, _MOST_VALUES + 1)] if isinstance(value, Iterator) else value
+        for name, value in islice(given.items(), _MOST_COLUMNS + 1)
     }
+    if len(columns) > _MOST_COLUMNS:
+        refuse_value("measure", measure, f"gave more than {_MOST_COLUMNS:,} columns for one conversation")
+    for name, value in columns.items():
+        if isinstance(value, Sized) and not isinstance(value, str) and len(value) > _MOST_VALUES:
+            said = f"gave more than {_MOST_VALUES:,} values in the column {name!r} for one conversation"
+            refuse_value("measure", measure, said)
     for one in aggregates:
         value = columns.get(one.reads)
         if value is None:
@@ -96,7 +106,7 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
             yield "which is not true or false"
     elif isinstance(one, Total | Mean):
         if not _is_number(value):
-            yield "which is not a finite number"
+            yield "which is not a finite number (int or float)"
         if one.of and not (isinstance(of, int) and 0 <= of < 2**32):
             yield f"of {_show(of)} in {one.of!r}, which is not a number of things"
     elif isinstance(one, Histogram):

@@ -22,9 +22,9 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.plugin_checks import find_misplaced_names
-from edgen.core.plugins.faults import refuse_value
+from edgen.core.plugins.faults import list_items, refuse_value
 from edgen.core.registry import part_of
-from edgen.core.text import join_list
+from edgen.core.text import join_list, shorten
 from edgen.evaluation.aggregates import Aggregate, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
@@ -274,7 +274,8 @@ def _check(measure: Measure[Any], columns: Columns) -> Columns:
         return checked  # the measure itself may read other columns
     known = {*measure.figures, *(name for one in measure.aggregates for name in (one.reads, one.of))}
     if checked and measure.aggregates and known.isdisjoint(checked):
-        said = f"gave the columns {', '.join(map(repr, checked))}, none of which its `aggregates` read"
+        listed = shorten(", ".join(map(repr, checked)), 200)
+        said = f"gave the columns {listed}, none of which its `aggregates` read"
         refuse_value("measure", measure.name, said)
     return checked
 
@@ -300,7 +301,7 @@ def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Ite
     """Return a measure's own sums. Raises FaultyPluginError if a plugin's sums are invalid."""
     if not measure._is_foreign:
         return sums
-    found = [*sums]
+    found = list_items("measure", measure.name, sums, "a sum")
     for one in found:
         pair = isinstance(one, tuple) and len(one) == 2
         if not (pair and isinstance(one[0], str) and isinstance(one[1], int | float) and isfinite(one[1])):
@@ -311,7 +312,7 @@ def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Ite
 def list_comparisons(measure: Measure[Any], sums: Collection[str]) -> Iterable[Compared]:
     """Return a measure's comparisons by `edgen compare`. `sums`: names of the sums that occur in any arm."""
     if isinstance(measure, OwnComparisons):
-        found = tuple(measure.compared(sums))
+        found = list_items("measure", measure.name, measure.compared(sums), "a Compared")
         if wrong := [one for one in found if not isinstance(one, Compared)]:
             refuse_value("measure", measure.name, f"returned {wrong[0]!r} from `compared`, not a Compared")
         return found

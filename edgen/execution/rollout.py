@@ -20,7 +20,7 @@ from edgen.core.errors import (
     LongPromptError,
     ProviderError,
 )
-from edgen.core.plugins.faults import blame, refuse_value
+from edgen.core.plugins.faults import blame, close_generator, refuse_value
 from edgen.core.text import describe_type
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
@@ -131,7 +131,7 @@ class Rollout:
         self._step(self.task.protocol.throw, failure)
 
     def close(self) -> None:
-        self.task.protocol.close()
+        close_generator(self.task.kind, self.task.made_by, self.task.protocol)
 
     @property
     def last_key(self) -> bytes | None:
@@ -164,18 +164,22 @@ class Rollout:
                 raise
             raise CallError(FailureKind.CONTEXT_OVERFLOW, f"the next prompt is too long: {error}") from error
         except BaseException as error:  # noqa: BLE001 - raised again
-            blame("protocol", self.task.made_by, error)
+            blame(self.task.kind, self.task.made_by, error)
         if self.task.check is not None:
             self.request = request = self.task.check(request)
         if not isinstance(request, Request):
-            refuse_value("protocol", self.task.made_by, f"yielded {describe_type(request)}, not a Request")
+            refuse_value(
+                self.task.kind, self.task.made_by, f"yielded {describe_type(request)}, not a Request"
+            )
         if (client := self._clients.get(request.role)) is None:
             known = ", ".join(sorted(self._clients))
             said = f"asked the role {request.role!r}, which its `roles` does not list (listed: {known})"
-            refuse_value("protocol", self.task.made_by, said)
+            refuse_value(self.task.kind, self.task.made_by, said)
         self._requests += 1
         if self._requests > MOST_REQUESTS:
-            refuse_value("protocol", self.task.made_by, f"asked {MOST_REQUESTS:,} requests and did not end")
+            refuse_value(
+                self.task.kind, self.task.made_by, f"asked {MOST_REQUESTS:,} requests and did not end"
+            )
         self.client = client
         self.key = self.client.make_key(request)
 

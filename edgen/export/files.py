@@ -67,8 +67,8 @@ class RowFiles:
         raise NotImplementedError
 
     def write_row_files(self, row: Row) -> None:
-        """Write the extra files of a row, unless an earlier row has written them. Raises ValueError for a path
-        that leaves the export's folder, or is that of another file."""
+        """Write the extra files of a row, unless an earlier row has written them. Raises ValueError for a
+        path that leaves the export's folder, or is that of another file."""
         for name, content in row.files.items():
             if name not in self._row_files:
                 self._row_files.add(name)

@@ -242,8 +242,8 @@ _MOST_ITEMS = 10_000  # the same for each conversation of a larger run
 
 
 def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
-    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code, and for far more
-    items than a run can have."""
+    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code, and for far
+    more items than a run can have."""
     try:
         if find_plugin("format", format_.name) is None:
             yield from format_.rows(run, chat)

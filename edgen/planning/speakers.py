@@ -15,6 +15,7 @@ import msgspec
 
 from edgen.config import ANNOTATOR, find_backend
 from edgen.core.forms import list_answer_kinds
+from edgen.core.plugins.faults import close_generator
 from edgen.core.registry import find_plugin
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
@@ -96,7 +97,7 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
     template."""
     work = plan.converse(plan.scenario(0), 0, plan.rules)
     request = next(work, None)
-    work.close()
+    close_generator("protocol", plan.job.protocol, work)
     if not isinstance(request, Request) or not request.speakers:
         return None
     if find_plugin("protocol", plan.job.protocol) is not None:

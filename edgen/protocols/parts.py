@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from typing import Protocol as Face
 
 import msgspec
@@ -245,19 +245,20 @@ class Settled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task: `protocol` yields requests and returns a result, and `settled` makes an outcome of the
-    result.
-
-    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name if a
-    job names the protocol.
-    """
+    """One task."""
 
     protocol: Generator[Request, Reply, Any]
+    """Yields requests and returns a result."""
     group: int
+    """The hash of the group that the split keeps on one side."""
     settled: Callable[[Any, Spent], Settled]
+    """Makes an outcome of the result."""
     made_by: str = ""
+    """The name of the protocol if a job names it, or of the asker."""
     check: Callable[[Any], Request] | None = None
-    """Checks each request of a plugin's protocol."""
+    """Checks each request of a plugin's protocol or asker."""
+    kind: Literal["protocol", "asker"] = "protocol"
+    """The kind of the object that `made_by` names."""
 
 
 class Tasks(Face):

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -231,7 +231,7 @@ def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _make_guarded_task(
-    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **given: Any
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any] | Generator[Any, None, Any], **given: Any
 ) -> GuardedTask:
     return GuardedTask(work, loop=loop, **given)
 

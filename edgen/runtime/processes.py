@@ -226,8 +226,8 @@ _out: list[IO[bytes]] = []  # standard output, once it is kept
 def keep_output() -> IO[bytes]:
     """Return standard output, kept from now on for what this process reports to the one that started it.
 
-    What other code prints, such as a plugin or a program that it starts, goes to standard error, and so do the
-    errors of plugins that no caller sees.
+    What other code prints, such as a plugin or a program that it starts, goes to standard error, and so do
+    the errors of plugins that no caller sees.
     """
     sys.stdout.flush()
     _out.append(os.fdopen(os.dup(1), "wb"))

@@ -1,5 +1,5 @@
-"""Plugins that cancel edgen's tasks, as a loop over `asyncio.all_tasks()` does: they are named, and the work is
-not taken for one that a signal stopped."""
+"""Plugins that cancel edgen's tasks, as a loop over `asyncio.all_tasks()` does: they are named, and the work
+is not taken for one that a signal stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
-from edgen.core.plugins.faults import FaultyPluginError, find_running_fault, refuse_value, suspect_loaded
+from edgen.core.plugins.faults import FaultyPluginError, find_running_fault, make_loaded_fault, refuse_value
 from edgen.core.registry import find_plugin
 
 _SAID = "cancelled tasks of edgen, in place of its own"
@@ -43,4 +43,4 @@ def refuse_cancellation(providers: Iterable[str] = ()) -> NoReturn:
     for name in sorted({*providers}):
         if find_plugin("provider", name) is not None:
             refuse_value("provider", name, "cancelled the task that awaits its answer")
-    raise suspect_loaded(_SAID) or RuntimeError("the work was cancelled from inside")
+    raise make_loaded_fault(_SAID) or RuntimeError("the work was cancelled from inside")

@@ -10,7 +10,8 @@ import functools
 import logging
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, get_origin
@@ -24,6 +25,7 @@ from edgen.core.system import is_from_signal
 from edgen.core.text import describe_error, describe_type, replace_surrogates, shorten
 
 T = TypeVar("T")
+_MOST_ITEMS = 100_000  # that a plugin may list
 _SHOWN = 300  # characters of an error's text
 _NO_TEXT = (bytes, bytearray, memoryview)  # which msgspec takes for text in base64
 
@@ -53,6 +55,15 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
     if raised is error:
         raise error
     raise raised from error
+
+
+def close_generator(kind: Kind, name: str, work: Generator[Any, Any, Any]) -> None:
+    """Close a generator of the object of this kind and name. Raises FaultyPluginError if a plugin's generator
+    yields again or raises."""
+    try:
+        work.close()
+    except BaseException as error:  # noqa: BLE001 - raised again
+        blame(kind, name, error, "when its generator was closed")
 
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:
@@ -119,7 +130,7 @@ def _find_running(frame: FrameType | None) -> tuple[Plugin, FrameType] | None:
     return None
 
 
-def suspect_loaded(said: str) -> FaultyPluginError | None:
+def make_loaded_fault(said: str) -> FaultyPluginError | None:
     """Return the fault that one of the loaded plugins must have; None if no plugin is loaded. `said` is the
     clause about it."""
     loaded = [one for one in registry.list_foreign_plugins() if _find_home(one) in sys.modules]
@@ -151,7 +162,16 @@ def require_items(kind: Kind, name: str, given: Any, type_: type[T], what: str) 
     and each is of the type; `what` names an item, as in "a Problem"."""
     if not isinstance(given, Iterable):
         refuse_value(kind, name, f"returned {shorten(repr(given), 80)}, not a list with {what} each")
-    return [require_type(kind, name, one, type_, what) for one in given]
+    return [require_type(kind, name, one, type_, what) for one in list_items(kind, name, given, what)]
+
+
+def list_items(kind: Kind, name: str, given: Iterable[T], what: str) -> list[T]:
+    """Return all items that an object of this kind gives. Raises FaultyPluginError for far too many; `what`
+    names an item, as in "a Problem"."""
+    found = [*islice(given, _MOST_ITEMS + 1)]
+    if len(found) > _MOST_ITEMS:
+        refuse_value(kind, name, f"gave {_MOST_ITEMS:,} times {what} and did not end")
+    return found
 
 
 def require_value(kind: Kind, name: str, value: T, type_: Any, what: str) -> T:
