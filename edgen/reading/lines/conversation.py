@@ -55,6 +55,7 @@ _SEPARATED = RolePattern(
     r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
     r"(?P<after>[^\w\s]{1,5})(?=[ ])"
 )
+_FEW_LINES = 6  # of a reply with several turns on a line
 _LEAST_SEPARATED, _MOST_SEPARATED = 4, 400  # such labels
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
 _HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
@@ -94,7 +95,7 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     found = split_lines(text, roles)
     if have_two_speakers(found.lines):
         return found, False
-    if (broken := _break_line(text, roles)) is not None:
+    if text.count("\n") <= _FEW_LINES and (broken := _break_line(text, roles)) is not None:
         return split_lines(broken, roles), True
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
@@ -110,8 +111,7 @@ def _break_line(text: str, roles: RoleWords) -> str | None:
     form = max(forms, key=forms.__getitem__, default=None)
     labels = [label for label in found if label.group("before", "after") == form]
     spoken = [label["name"].lower() for label in labels if label["name"].lower() in roles.by_name]
-    apart = text.count("\n") > len(spoken) // 2  # on lines of their own
-    if len(spoken) < _LEAST_SEPARATED or apart or any(map(str.__eq__, spoken, spoken[1:])):
+    if len(spoken) < _LEAST_SEPARATED or any(map(str.__eq__, spoken, spoken[1:])):
         return None
     ends = [label.start() for label in labels[1:]]
     turns = [text[label.start("before") : end] for label, end in zip(labels, [*ends, len(text)], strict=True)]

@@ -131,8 +131,9 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             continue
         start = text.rfind("\n", below, at) + 1 or below
         if at - start <= _LEFT:
-            before = _EMOJI.sub("", _without_article(text[start:at]))
-            if (name := _NAME_BEFORE.match(before)) is not None:
+            before = _without_article(text[start:at])
+            before = before if before.isascii() else _EMOJI.sub("", before)
+            if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
             labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
         below = text.find("\n", -end) + 1
@@ -209,7 +210,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
         elif each.count(each[0]) == len(each):
             kinds = each
-        elif all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
+        elif each[0].isalpha() and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
             [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
         ):
             each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)

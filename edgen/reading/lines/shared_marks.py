@@ -32,6 +32,7 @@ _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
+_ENDS_NOTE = frozenset(")]*_")
 _BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
 _BRACKETED_LINE = compile_later(r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
@@ -78,12 +79,14 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_first_lines(lines)
         first = lines[0].body.strip()
     separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
+    start = first[:_LONGEST]
+    keyed = ":" in start or "=" in start or "</" in start
     leading = _DASHES if separated else _LEADING
     if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
-    elif _STAGE.match(lines[0].body) and not (separated and first[:1] in ("(", "[")):
+    elif (not separated and first[:1] in ("(", "[")) or (keyed and ("_:" in start or "*:" in start)):
         _drop_stages(lines)
         first = lines[0].body.strip()
     if "\n" in first:
@@ -92,7 +95,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if several:
         _drop_margin(lines)
     end = lines[0].body.rstrip()
-    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or "#" in end[-_MOST_ENDS:]:
+    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or (end[-1:].isdigit() and "#" in end[-_MOST_ENDS:]):
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
@@ -100,11 +103,12 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_columns(lines)
     elif lines[0].label.endswith((",", ";", "\t")):
         _drop_quoted_cells(lines)
-    _drop_names(lines)
+    if keyed:
+        _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
     headed = several and _drop_headings(lines)
-    if several:
+    if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
         _drop_notes(lines)
     return headed
 
@@ -218,8 +222,12 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         said, rest, below = lines[-1].body.partition("\n")
         lines[-1].body = _CLOCK.sub("", said) + rest + below
         return
-    ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
-    shared = find_common_start([end[::-1] for end in ends])[::-1]
+    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
+    if literal := not _ENDING.isdisjoint(shared):
+        shared = shared.lstrip(" ")
+    else:
+        ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
+        shared = find_common_start([end[::-1] for end in ends])[::-1]
     start = next((at for at, mark in enumerate(shared) if mark in _ENDING), -1)
     if start < 0 or (any(map(str.isalnum, shared[start:])) and not _TAGGED.fullmatch(shared, start)):
         return
@@ -235,12 +243,12 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     if shared.rstrip(" ,;.")[-1:] == ")" and not quoted and not all(map(_is_enclosed, lines[:-1])):
         return
     mark = re.escape(shared.rstrip(" ,;.")).replace("0", r"\d+").replace(r"\ ", r"[^\S\n]+")
-    pattern = re.compile(rf"[^\S\n]*{mark}[ ,;.]*(?=\n|\Z)")
+    pattern = re.compile(rf"{mark}[ ,;.]*(?=\n|\Z)")
     if quoted and all(body.count('"') % 2 for body in bodies):
         pattern = re.compile(rf"[\"']{pattern.pattern}")  # the label has the other quotation mark
     for line, body in zip(lines, bodies, strict=False):
-        found = [*pattern.finditer(body, max(0, len(body) - 3 * _MOST_ENDS))][-1:]
-        line.body = body[: found[0].start()] if found else body
+        end = -len(shared) if literal and not quoted else [*pattern.finditer(body)][-1].start()
+        line.body = body[:end]
     lines[-1].body = pattern.sub("", lines[-1].body, count=1)
 
 
@@ -353,6 +361,8 @@ def _drop_quoted_cells(lines: Sequence[RoleLine]) -> None:
 
 def _drop_names(lines: Sequence[RoleLine]) -> None:
     """Remove a name or a key with which all texts of each role begin: `Ann: `, `text = `."""
+    if _NAME.match(lines[0].body[:_LONGEST].lstrip()) is None:
+        return
     starts: dict[str, list[str]] = {}
     for line in lines:
         starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())

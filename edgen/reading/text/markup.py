@@ -202,8 +202,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
-            words = () if name is None else [word.lower() for word in _WORD.findall(name)]
-            if not words or (words[0] not in known and not (words[0] in _UNITS and known.intersection(words[1:2]))):
+            if name is None or not _names_speaker(name, known):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
                 chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
@@ -242,6 +241,12 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
 
 
+def _names_speaker(name: str, known: frozenset[str]) -> bool:
+    """Return whether the first word of a name, or the one after `Turn 3` or `The`, is a speaker's."""
+    first = _WORD.match(name)[0].lower()  # type: ignore[index]
+    return first in known or (first in _UNITS and not known.isdisjoint(map(str.lower, _WORD.findall(name)[1:2])))
+
+
 def _is_next(text: str, tag: str, at: int) -> bool:
     """Return whether the same element follows at a place, blanks aside."""
     return text[at : at + _BLANKS + len(tag)].lstrip().startswith(f"<{tag}")
@@ -268,7 +273,7 @@ def _ends_as_speech(text: str) -> bool:
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
-    if (part := _PART.fullmatch(split_camel_case(tag).replace("-", "_"))) is not None and part[1].lower() in known:
+    if (part := _PART.fullmatch(tag if tag.islower() and "-" not in tag else split_camel_case(tag).replace("-", "_"))) is not None and part[1].lower() in known:
         return part[1]
     if attributes is None:
         return None
