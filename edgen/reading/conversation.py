@@ -67,6 +67,7 @@ _INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?
 _FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FINAL = "<|channel|>final<|message|>"  # before each turn, or before the answer
+_KEY = 40  # characters of a name or a key before a text
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
@@ -106,7 +107,7 @@ def read(
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
     """Return the conversation in a text, and the marks of its turns if its layout was learned, else None."""
     layouts = find_layouts(roles) if roles in _FIRST else None
-    if layouts is not None and (known := layouts.find(text)) is not None:
+    if layouts is not None and (known := layouts.find(text)) is not None and not _may_be_keyed(*known):
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
@@ -118,6 +119,12 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         _learn_layout(answer, replace(result, repairs=result.repairs[len(repairs) :]), roles)
     return result, None
+
+
+def _may_be_keyed(result: Conversation, marks: str | None) -> bool:
+    """Return whether each turn of a learned layout may begin with a name or a key that belongs to the layout."""
+    keyed = marks is None or ":" in marks or "=" in marks
+    return keyed and all(":" in turn.text[:_KEY] or "=" in turn.text[:_KEY] for turn in result.turns)
 
 
 # The first reply to some roles in this process, until another comes; then None.

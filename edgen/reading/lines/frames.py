@@ -143,7 +143,14 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
         return labels
     shapes = [find_shape(name) for name in names]
     return [
-        next((label._replace(left=("name", *label.left[len(shape) :])) for shape in shapes if label.left[: len(shape)] == shape), label)
+        next(
+            (
+                label._replace(left=("name", *label.left[len(shape) :]))
+                for shape in shapes
+                if label.left[: len(shape)] == shape
+            ),
+            label,
+        )
         for label in labels
     ]
 
@@ -210,8 +217,10 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
         elif each.count(each[0]) == len(each):
             kinds = each
-        elif each[0].isalpha() and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
-            [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
+        elif (
+            each[0].isalpha()
+            and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()])
+            and _is_name([(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name])
         ):
             each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
         else:
@@ -379,7 +388,9 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    turns = {place: (role, _decode(said, "\"," if '""' in said else "")) for place, (role, said) in spoken.items()}
+    turns = {
+        place: (role, _decode(said, '",' if '""' in said else "")) for place, (role, said) in spoken.items()
+    }
     return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 

@@ -29,12 +29,16 @@ _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")  # before a text
+_STAGE = compile_later(
+    r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)"
+)  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _ENDS_NOTE = frozenset(")]*_")
 _BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
-_BRACKETED_LINE = compile_later(r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)")
+_BRACKETED_LINE = compile_later(
+    r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)"
+)
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
@@ -45,7 +49,9 @@ _CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
 _BLANKS = compile_later(r"[^\S\n]+")
-_TAGGED = compile_later(r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL)  # with words
+_TAGGED = compile_later(
+    r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL
+)  # with words
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
@@ -95,7 +101,11 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if several:
         _drop_margin(lines)
     end = lines[0].body.rstrip()
-    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or (end[-1:].isdigit() and "#" in end[-_MOST_ENDS:]):
+    if (
+        end.rstrip(",;.")[-1:] in _CLOSERS
+        or "\\" in end[-9:]
+        or (end[-1:].isdigit() and "#" in end[-_MOST_ENDS:])
+    ):
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
@@ -306,7 +316,13 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 def _drop_notes(lines: Sequence[RoleLine]) -> None:
     """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
-    notes = [(line, said, note) for line in lines if (said := line.body.rstrip().rpartition("\n"))[0].strip() for note in [_BRACKETED.fullmatch(said[2].strip())] if note]
+    notes = [
+        (line, said, note)
+        for line in lines
+        if (said := line.body.rstrip().rpartition("\n"))[0].strip()
+        for note in [_BRACKETED.fullmatch(said[2].strip())]
+        if note
+    ]
     forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
     whole = len(notes) >= len(lines) - 1
     for line, said, note in notes:

@@ -189,7 +189,9 @@ def _read_turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     columns = [
         child
         for _, member in list_members(value)
-        for child in ([said for key, said in list_members(member) if key.isdigit()] if is_object(member) else member,)
+        for child in (
+            [said for key, said in list_members(member) if key.isdigit()] if is_object(member) else member,
+        )
         if isinstance(child, list) and len(child) > 1 and all(type(said) is str for said in child)
     ]
     who = next(

@@ -34,9 +34,7 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
-_GIVEN = compile_later(
-    r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
-)
+_GIVEN = compile_later(r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
 # In these tags, as in `<speaker type="teacher"/>`, any attribute may name the speaker.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
 _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
@@ -244,7 +242,9 @@ def _without_tags(text: str, roles: RoleWords) -> str:
 def _names_speaker(name: str, known: frozenset[str]) -> bool:
     """Return whether the first word of a name, or the one after `Turn 3` or `The`, is a speaker's."""
     first = _WORD.match(name)[0].lower()  # type: ignore[index]
-    return first in known or (first in _UNITS and not known.isdisjoint(map(str.lower, _WORD.findall(name)[1:2])))
+    return first in known or (
+        first in _UNITS and not known.isdisjoint(map(str.lower, _WORD.findall(name)[1:2]))
+    )
 
 
 def _is_next(text: str, tag: str, at: int) -> bool:
@@ -273,7 +273,11 @@ def _ends_as_speech(text: str) -> bool:
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
-    if (part := _PART.fullmatch(tag if tag.islower() and "-" not in tag else split_camel_case(tag).replace("-", "_"))) is not None and part[1].lower() in known:
+    if (
+        part := _PART.fullmatch(
+            tag if tag.islower() and "-" not in tag else split_camel_case(tag).replace("-", "_")
+        )
+    ) is not None and part[1].lower() in known:
         return part[1]
     if attributes is None:
         return None
