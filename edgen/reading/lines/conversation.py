@@ -33,6 +33,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold
+from edgen.reading.text.foot import split_foot
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import (
     CLOSING_MARKS,
@@ -194,7 +195,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
     if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
-        said, foot = surroundings.split_foot(said)
+        said, foot = split_foot(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
+from edgen.reading.lines.columns import drop_columns, drop_quoted_cells
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape
 from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
@@ -35,7 +36,6 @@ _STAGE = compile_later(
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _ENDS_NOTE = frozenset(")]*_")
-_BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
 _BRACKETED_LINE = compile_later(
     r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)"
 )
@@ -43,8 +43,6 @@ _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\
 _MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
 _CLOSERS = _ENDING - {*"[{<\\#"}
-_CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
-_CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
 # A name or a key before a text, and what separates them.
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
@@ -110,9 +108,9 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
-        _drop_columns(lines)
+        drop_columns(lines)
     elif lines[0].label.endswith((",", ";", "\t")):
-        _drop_quoted_cells(lines)
+        drop_quoted_cells(lines)
     if keyed:
         _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
@@ -320,7 +318,7 @@ def _drop_notes(lines: Sequence[RoleLine]) -> None:
         (line, said, note)
         for line in lines
         if (said := line.body.rstrip().rpartition("\n"))[0].strip()
-        for note in [_BRACKETED.fullmatch(said[2].strip())]
+        for note in [_BRACKETED_LINE.fullmatch(f"\n{said[2].rstrip()}")]
         if note
     ]
     forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
@@ -350,29 +348,6 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
         if heading["named"] is not None or often[heading.lastgroup] > 1:
             line.body, dropped = said, True
     return dropped
-
-
-def _drop_columns(lines: Sequence[RoleLine]) -> None:
-    """Remove the columns of a table except the longest, which has the speech."""
-    rows = [line.body.partition("\n")[0].strip(" |").split("|") for line in lines]
-    if len({len(row) for row in rows}) > 1:
-        return
-    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
-    said = lengths.index(max(lengths))
-    for line, row in zip(lines, rows, strict=True):
-        line.body = "\n".join((row[said].strip(), line.body.partition("\n")[2]))
-
-
-def _drop_quoted_cells(lines: Sequence[RoleLine]) -> None:
-    """Remove quoted cells before the last one, which has the speech, and quotation marks of single cells."""
-    heads = [_CELLS.match(line.body) for line in lines]
-    for line, head in zip(lines, heads, strict=True) if all(heads) else ():
-        line.body = line.body[head.end() :] if head else line.body
-    if all(line.body[:1] == '"' for line in lines):
-        return
-    for line in lines:  # marks stand around cells that need them only
-        if (cell := _CELL.match(line.body)) is not None:
-            line.body = cell[1] + line.body[cell.end() :]
 
 
 def _drop_names(lines: Sequence[RoleLine]) -> None:
