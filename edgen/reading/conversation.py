@@ -66,7 +66,6 @@ _TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
 _INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
 _FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
-_FINAL = "<|channel|>final<|message|>"  # before each turn, or before the answer
 _KEY = 40  # characters of a name or a key before a text
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
@@ -215,8 +214,6 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     ):
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
-        if text.count(_FINAL) > _FEW_BREAKS:
-            text = text.replace(_FINAL, "\n")
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     elif "<" in list_marks(text) and any(map(text.__contains__, _TURN_TOKENS)):
         text = _INSTRUCTION.sub("\n", text).replace("<start_of_turn>", "<|im_start|>")

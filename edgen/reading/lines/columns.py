@@ -5,8 +5,10 @@ Bars, commas, semicolons and tabulators separate columns. `gather_lines` makes l
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, decode_text
@@ -15,39 +17,36 @@ from edgen.reading.lines.speakers import Speakers
 _BAR = compile_later(r"(?<!\\)\|")
 _CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
 _CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
-_CHANCE_CELL = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
+_CHANCE = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
 _CELL_MARKS = ("|", "\t", ";", ",")  # between the cells of a table
 _MOST_HEAD = 120  # characters of the names of columns
 _RULED = compile_later(r"[|: +=-]{5,}")
-_MOST_LINES = 400  # before the head of a table
 
 
 def cut_at_cells(text: str, known: Speakers) -> Lines | None:
-    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out.
-
-    Bars, commas, semicolons or tabulators separate the columns.
-    """
+    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out."""
     lines = text.split("\n")
-    for place, line in enumerate(lines[:_MOST_LINES]):
+    for place, line in enumerate(lines):
         mark = next((mark for mark in _CELL_MARKS if mark in line), None)
         if mark is None or len(line) > _MOST_HEAD:
             continue
         speakers = [known.words.get(cell.strip(" *_").lower()) for cell in _split_cells(line, mark)]
         if len({*speakers} - {None}) != 2 or len(speakers) - speakers.count(None) != 2:
             continue
-        parts: list[tuple[str | None, str]] = [(None, "\n".join(lines[:place]))]
-        below = place + 1 + (_RULED.fullmatch(lines[place + 1]) is not None if place + 1 < len(lines) else 0)
-        for below, row in enumerate(lines[below:], below):  # noqa: B020, B007
-            cells = _split_cells(row, mark)
-            if mark not in row or _CHANCE_CELL.match(cells[0]):
-                break
-            if len(cells) != len(speakers):
-                return None
-            parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if role and cell]
-        else:
-            below = len(lines)
-        rest = "\n".join(["", *lines[below:]]).replace("|", " | ")
-        return gather_lines([*parts, (None, rest)]) if parts[1:] else None
+        rows = lines[place + 1 :]
+        rows = rows[1:] if rows and _RULED.fullmatch(rows[0]) else rows
+        cells = [
+            *takewhile(
+                lambda row: row[1:] and not _CHANCE.match(row[0]), (_split_cells(row, mark) for row in rows)
+            )
+        ]
+        if any(len(row) != len(speakers) for row in cells):
+            return None
+        parts = [
+            (role, cell) for row in cells for role, cell in zip(speakers, row, strict=True) if role and cell
+        ]
+        rest = "\n".join(["", *rows[len(cells) :]])
+        return gather_lines([(None, "\n".join(lines[:place])), *parts, (None, rest)]) if parts else None
     return None
 
 
@@ -55,11 +54,9 @@ def _split_cells(row: str, mark: str) -> list[str]:
     """Return the cells of a table's row, without quotation marks around them."""
     if mark == "|":
         return [cell.strip() for cell in _BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
-    try:
-        cells = next(csv.reader([row], delimiter=mark, skipinitialspace=True), [""])
-    except csv.Error:  # a carriage return, or too long a cell
-        cells = [""]
-    return [cell.strip() for cell in cells]
+    with contextlib.suppress(csv.Error):  # a carriage return, or too long a cell
+        return [cell.strip() for cell in next(csv.reader([row], delimiter=mark, skipinitialspace=True), [])]
+    return []
 
 
 def gather_lines(parts: Iterable[tuple[str | None, str]], gap: str = "\n") -> Lines:

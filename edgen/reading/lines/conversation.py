@@ -33,7 +33,6 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold
-from edgen.reading.text.foot import split_foot
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import (
     CLOSING_MARKS,
@@ -47,6 +46,16 @@ from edgen.reading.text.quotes import (
     unwrap_plain,
 )
 
+# A line under the last turn's that is no speech: a rule, a command, a tag, a row of a table, a number alone, a
+# label with a number.
+_VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
+_BELOW = compile_later(
+    r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
+    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
+    rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
+    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
+    rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
+)
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
@@ -195,7 +204,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
     if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
-        said, foot = split_foot(said)
+        said, foot = _split_foot(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -225,6 +234,18 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     block.finished = bool(values) or block.unspoken or ended
     if surroundings.has_words(rest):
         block.repairs.append(Repair.POSTAMBLE)
+
+
+def _split_foot(said: str) -> tuple[str, str]:
+    """Return the text of the last turn and the lines under it, from the first one that is no speech."""
+    at = said.find("\n")
+    while at >= 0:
+        below = said.find("\n", at + 1)
+        line = said[at + 1 : below if below >= 0 else len(said)]
+        if _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
+            return said[:at].rstrip(), said[at:]
+        at = below
+    return said, ""
 
 
 def _is_comma_list(texts: list[str]) -> bool:

@@ -30,9 +30,8 @@ _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_STAGE = compile_later(
-    r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)"
-)  # before a text
+# Before a text: `(smiling)`, `smiling_:`.
+_STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _ENDS_NOTE = frozenset(")]*_")
@@ -47,10 +46,8 @@ _CLOSERS = _ENDING - {*"[{<\\#"}
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
 _BLANKS = compile_later(r"[^\S\n]+")
-_TAGGED = compile_later(
-    r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL
-)  # with words
-_SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
+# Marks with words in them.
+_TAGGED = compile_later(r"(?s)\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
@@ -99,11 +96,8 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if several:
         _drop_margin(lines)
     end = lines[0].body.rstrip()
-    if (
-        end.rstrip(",;.")[-1:] in _CLOSERS
-        or "\\" in end[-9:]
-        or (end[-1:].isdigit() and "#" in end[-_MOST_ENDS:])
-    ):
+    tagged = end[-1:].isdigit() and "#" in end[-_MOST_ENDS:]
+    if tagged or end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
@@ -248,7 +242,11 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         return
     if "\\" in shared and not _COMMAND.search(shared):
         return
-    if shared.rstrip(" ,;.")[-1:] == ")" and not quoted and not all(map(_is_enclosed, lines[:-1])):
+    quotes = [
+        body[: -len(shared)][-1:] in _QUOTATION or "(" in line.label
+        for line, body in zip(lines, bodies, strict=False)
+    ]
+    if shared.rstrip(" ,;.")[-1:] == ")" and not all(quotes):
         return
     mark = re.escape(shared.rstrip(" ,;.")).replace("0", r"\d+").replace(r"\ ", r"[^\S\n]+")
     pattern = re.compile(rf"{mark}[ ,;.]*(?=\n|\Z)")
@@ -268,15 +266,6 @@ def _drop_checks(lines: Sequence[RoleLine]) -> None:
     if (found := _CHECKED.search(said)) is not None:
         said, rest = said[: found.start()], said[found.end() :]
     lines[-1].body = said + rest
-
-
-def _is_enclosed(line: RoleLine) -> bool:
-    """Return whether a text ends with a parenthesis that its label opened, or that follows a quotation:
-    `(Teacher: Hi)`, `(Teacher "Hi")`."""
-    if line.label.count("(") > line.label.count(")"):
-        return True
-    text = line.body.strip(" \n,;.")
-    return text[:1] in _QUOTATION and text[-2:-1] in _QUOTATION
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
@@ -314,18 +303,14 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 def _drop_notes(lines: Sequence[RoleLine]) -> None:
     """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
-    notes = [
-        (line, said, note)
-        for line in lines
-        if (said := line.body.rstrip().rpartition("\n"))[0].strip()
-        for note in [_BRACKETED_LINE.fullmatch(f"\n{said[2].rstrip()}")]
-        if note
+    ends = [line.body.rstrip().rpartition("\n") for line in lines]
+    forms = [
+        _NUMBER.sub("0", last) if said.strip() and _BRACKETED_LINE.fullmatch(f"\n{last}") else ""
+        for said, _, last in ends
     ]
-    forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
-    whole = len(notes) >= len(lines) - 1
-    for line, said, note in notes:
-        if whole or forms[_NUMBER.sub("0", note[0])] >= _LEAST:
-            line.body = said[0]
+    whole = forms.count("") <= 1
+    for line, (said, _, _), form in zip(lines, ends, forms, strict=True):
+        line.body = said if form and (whole or forms.count(form) >= _LEAST) else line.body
     if whole:
         lines[-1].body = _BRACKETED_LINE.sub("", lines[-1].body, 1)
 

@@ -51,7 +51,7 @@ _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/[\w-]{1,30}|[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
 # Elements such as `<mood>calm</mood>` next to the element of a text.
-_UNITS = frozenset({"turn", "message", "line", "the"})  # before a speaker's name
+_UNITS = ("Turn ", "Message ", "Line ", "The ")  # before a speaker's name
 _TEXT_TAGS = (
     "text",
     "content",
@@ -200,7 +200,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
-            if name is None or not _names_speaker(name, known):
+            words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
+            if known.isdisjoint(map(str.lower, words)):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
                 chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
@@ -237,14 +238,6 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
-
-
-def _names_speaker(name: str, known: frozenset[str]) -> bool:
-    """Return whether the first word of a name, or the one after `Turn 3` or `The`, is a speaker's."""
-    first = _WORD.match(name)[0].lower()  # type: ignore[index]
-    return first in known or (
-        first in _UNITS and not known.isdisjoint(map(str.lower, _WORD.findall(name)[1:2]))
-    )
 
 
 def _is_next(text: str, tag: str, at: int) -> bool:
