@@ -25,14 +25,16 @@ def _pairs(between: str, *, write: str = "{}") -> Layout:
     """Return a layout in which a row has what each speaker says."""
     return _values(
         lambda _r, text, _: write.format(text.replace('"', '""') if write != "{}" else text),
-        lambda said, p: between.join(
-            ["Teacher,Student" if write != "{}" else "| Turn | Teacher | Student |\n|:-:|:--|:--|"]
-            + [
-                f"{one},{other}" if write != "{}" else f"| {number} | {one} | {other} |"
-                for number, (one, other) in enumerate(zip(said[::2], said[1::2], strict=True), 1)
-            ]
-        )
-        + f"\n\nProbability: {p}",
+        lambda said, p: (
+            between.join(
+                ["Teacher,Student" if write != "{}" else "| Turn | Teacher | Student |\n|:-:|:--|:--|"]
+                + [
+                    f"{one},{other}" if write != "{}" else f"| {number} | {one} | {other} |"
+                    for number, (one, other) in enumerate(zip(said[::2], said[1::2], strict=True), 1)
+                ]
+            )
+            + f"\n\nProbability: {p}"
+        ),
     )
 
 

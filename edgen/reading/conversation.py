@@ -106,7 +106,8 @@ def read(
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
     """Return the conversation in a text, and the marks of its turns if its layout was learned, else None."""
     layouts = find_layouts(roles) if roles in _FIRST else None
-    if layouts is not None and (known := layouts.find(text)) is not None and not _may_be_keyed(*known):
+    known = None if layouts is None else layouts.find(text)
+    if known is not None and not _may_be_keyed(known[0]):
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
@@ -120,10 +121,13 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     return result, None
 
 
-def _may_be_keyed(result: Conversation, marks: str | None) -> bool:
-    """Return whether each turn of a learned layout may begin with a name or a key that belongs to the layout."""
-    keyed = marks is None or ":" in marks or "=" in marks
-    return keyed and all(":" in turn.text[:_KEY] or "=" in turn.text[:_KEY] for turn in result.turns)
+def _may_be_keyed(result: Conversation) -> bool:
+    """Return whether each turn may begin with a name or a key that belongs to the layout."""
+    for turn in result.turns:
+        start = turn.text[:_KEY]
+        if ":" not in start and "=" not in start:
+            return False
+    return True
 
 
 # The first reply to some roles in this process, until another comes; then None.

@@ -24,7 +24,7 @@ _RULED = compile_later(r"[|: +=-]{5,}")
 
 
 def cut_at_cells(text: str, known: Speakers) -> Lines | None:
-    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out."""
+    """Return the text cut at the cells of a table with a column for each speaker, without other columns."""
     lines = text.split("\n")
     for place, line in enumerate(lines):
         mark = next((mark for mark in _CELL_MARKS if mark in line), None)

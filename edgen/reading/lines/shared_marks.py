@@ -302,7 +302,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_notes(lines: Sequence[RoleLine]) -> None:
-    """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
+    """Remove lines in brackets under all turns, or under several if they differ in numbers only."""
     ends = [line.body.rstrip().rpartition("\n") for line in lines]
     forms = [
         _NUMBER.sub("0", last) if said.strip() and _BRACKETED_LINE.fullmatch(f"\n{last}") else ""
