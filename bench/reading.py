@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+from bench.asked_layouts import ASKED
 from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
@@ -19,7 +20,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned.layouts import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 
-EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **ASKED}
 REPLIES = 20  # of a layout
 ROUNDS = 25
 MOST = 60  # µs on a quiet core

@@ -67,7 +67,7 @@ _TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
 _INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
 _FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
-_FINAL = "<|channel|>final<|message|>"  # before each turn, or before the answer
+_KEY = 40  # characters of a name or a key before a text
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
@@ -105,7 +105,8 @@ def read(
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, Sequence[Turn]]:
     """Return the conversation in a text, and the turns in which another speaker may be shown."""
     layouts = find_layouts(roles) if roles in _FIRST else None
-    if layouts is not None and (known := layouts.find(text)) is not None:
+    known = None if layouts is None else layouts.find(text)
+    if known is not None and not _may_be_keyed(known[0]):
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
@@ -117,6 +118,15 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         _learn_layout(answer, replace(result, repairs=result.repairs[len(repairs) :]), roles)
     return result, result.turns if isinstance(result, Conversation) else ()
+
+
+def _may_be_keyed(result: Conversation) -> bool:
+    """Return whether each turn may begin with a name or a key that belongs to the layout."""
+    for turn in result.turns:
+        start = turn.text[:_KEY]
+        if ":" not in start and "=" not in start:
+            return False
+    return True
 
 
 # The first reply to some roles in this process, until another comes; then None.
@@ -207,8 +217,6 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     ):
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
-        if text.count(_FINAL) > _FEW_BREAKS:
-            text = text.replace(_FINAL, "\n")
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     elif "<" in list_marks(text) and any(map(text.__contains__, _TURN_TOKENS)):
         text = _INSTRUCTION.sub("\n", text).replace("<start_of_turn>", "<|im_start|>")

@@ -55,7 +55,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "учитель учительница преподаватель преподавательница педагог",
         "ученик ученица студент студентка",
     ),
-    "Slovak": ("učiteľ učiteľka", "žiak žiačka študent študentka"),
+    "Slovak": ("učiteľ učiteľka", "žiak žiačka"),
     "Spanish": (
         "profesor profesora profe maestro maestra docente tutor tutora",
         "estudiante alumno alumna",

@@ -60,7 +60,7 @@ ABROAD: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "Russian": (
         "Это хорошая мысль.", "Но почему это так?", ("Учитель", "Учительница", "Преподаватель"), ("Ученик", "Ученица", "Студент"),
     ),
-    "Slovak": ("To je dobrý nápad.", "Ale prečo je to tak?", ("Učiteľ", "Učiteľka"), ("Žiak", "Žiačka", "Študentka")),
+    "Slovak": ("To je dobrý nápad.", "Ale prečo je to tak?", ("Učiteľ", "Učiteľka"), ("Žiak", "Žiačka")),
     "Spanish": (
         "Es una buena idea.", "¿Pero por qué es así?",
         ("Profesor", "El profesor", "La maestra", "La profe"), ("Estudiante", "El alumno", "La alumna", "Un estudiante"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.asked_layouts import ASKED
 from bench.fresh_layouts import FRESH
 from bench.replies import END, LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
@@ -42,7 +43,7 @@ MORE: dict[str, Callable[[int], str]] = {
     "wide colons": lambda n: re.sub("^(Teacher|Student): ", r"\1：", LAYOUTS["lines"](n), flags=re.MULTILINE),
     "bullets": lambda n: re.sub("^(?=Teacher|Student)", "- ", LAYOUTS["lines"](n), flags=re.MULTILINE),
 }
-ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **MORE}
+ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **ASKED, **MORE}
 CLEAN = 5  # replies of each layout
 MUTATIONS = dose(10, 60)  # of each layout
 
@@ -90,9 +91,8 @@ INNER = [
 ]
 
 
-# A stage direction in every turn is a part of it. JSON that ends within a text is rejected as truncated. Notes
-# between some turns stay in them.
-NOT_EXACT = {"large model: notes between", "JSON, cut short", "moods in italics before the text"}
+# A stage direction in every turn is a part of it. JSON that ends within a text is rejected as truncated.
+NOT_EXACT = {"JSON, cut short", "moods in italics before the text"}
 
 
 @each("layout", [name for name in ALL if name not in NOT_EXACT])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.asked_layouts import ASKED
 from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
@@ -24,12 +25,18 @@ from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
-EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **ASKED}
 # Layouts that are not learned: replies are rejected as truncated, are not read as meant, or are read in another
-# way from reply to reply; two turns stand in a line, or notes stay in the turns.
+# way from reply to reply; several turns stand in a line, or some turns have notes.
 UNLEARNED = {
+    "CSV, quoted where needed",
+    "HTML, a meter",
+    "JSON, columns by number",
     "JSON, cut short",
+    "a box of lines",
     "large model: notes between",
+    "one line, bold",
+    "one line, slashes",
     "probability in words behind",
     "prose, adverbs that change",
     "two turns in a line",

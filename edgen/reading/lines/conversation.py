@@ -46,6 +46,16 @@ from edgen.reading.text.quotes import (
     unwrap_plain,
 )
 
+# A line under the last turn's that is no speech: a rule, a command, a tag, a row of a table, a number alone, a
+# label with a number.
+_VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
+_BELOW = compile_later(
+    r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
+    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
+    rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
+    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
+    rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
+)
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
@@ -55,6 +65,7 @@ _SEPARATED = RolePattern(
     r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
     r"(?P<after>[^\w\s]{1,5})(?=[ ])"
 )
+_FEW_LINES = 6  # of a reply with several turns on a line
 _LEAST_SEPARATED, _MOST_SEPARATED = 4, 400  # such labels
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
 _HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
@@ -94,7 +105,7 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     found = split_lines(text, roles)
     if have_two_speakers(found.lines):
         return found, False
-    if (broken := _break_line(text, roles)) is not None:
+    if text.count("\n") <= _FEW_LINES and (broken := _break_line(text, roles)) is not None:
         return split_lines(broken, roles), True
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
@@ -110,8 +121,7 @@ def _break_line(text: str, roles: RoleWords) -> str | None:
     form = max(forms, key=forms.__getitem__, default=None)
     labels = [label for label in found if label.group("before", "after") == form]
     spoken = [label["name"].lower() for label in labels if label["name"].lower() in roles.by_name]
-    apart = text.count("\n") > len(spoken) // 2  # on lines of their own
-    if len(spoken) < _LEAST_SEPARATED or apart or any(map(str.__eq__, spoken, spoken[1:])):
+    if len(spoken) < _LEAST_SEPARATED or any(map(str.__eq__, spoken, spoken[1:])):
         return None
     ends = [label.start() for label in labels[1:]]
     turns = [text[label.start("before") : end] for label, end in zip(labels, [*ends, len(text)], strict=True)]
@@ -194,7 +204,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
     if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
-        said, foot = surroundings.split_foot(said)
+        said, foot = _split_foot(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -224,6 +234,18 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     block.finished = bool(values) or block.unspoken or ended
     if surroundings.has_words(rest):
         block.repairs.append(Repair.POSTAMBLE)
+
+
+def _split_foot(said: str) -> tuple[str, str]:
+    """Return the text of the last turn and the lines under it, from the first one that is no speech."""
+    at = said.find("\n")
+    while at >= 0:
+        below = said.find("\n", at + 1)
+        line = said[at + 1 : below if below >= 0 else len(said)]
+        if _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
+            return said[:at].rstrip(), said[at:]
+        at = below
+    return said, ""
 
 
 def _is_comma_list(texts: list[str]) -> bool:

@@ -13,16 +13,16 @@ Frames are tried only if no other rule finds two speakers. Linear in the text's 
 
 from __future__ import annotations
 
-import csv
 import html
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import ne
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
+from edgen.reading.lines.columns import cut_at_cells, decode, gather_lines
 from edgen.reading.lines.legend import read_legend
-from edgen.reading.lines.line import TOKEN, Lines, RoleLine, decode_text, find_kind, find_shape, keep
+from edgen.reading.lines.line import TOKEN, Lines, find_kind, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RoleWords
@@ -47,12 +47,7 @@ _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
-_CHANCE_CELL = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
-_CELL_MARKS = ("|", "\t", ";", ",")  # between the cells of a table
-_MOST_HEAD = 120  # characters of the names of columns
-_RULED = compile_later(r"[|: +=-]{5,}")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
-_CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
 _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」", "—": "—", "–": "–"}
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
@@ -88,7 +83,7 @@ def _cut_text(text: str, roles: RoleWords) -> Lines | None:
     return (
         _cut_at_labels(text, _find_labels(text, known))
         or _cut_at_labels(text, _find_labels(text, list_abbreviations(roles)))
-        or _cut_at_cells(text, known)
+        or cut_at_cells(text, known)
         or _cut_at_quotations(text, known)
         or _cut_at_signed_texts(text, known)
     )
@@ -131,27 +126,23 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             continue
         start = text.rfind("\n", below, at) + 1 or below
         if at - start <= _LEFT:
-            before = _EMOJI.sub("", _without_article(text[start:at]))
-            if (name := _NAME_BEFORE.match(before)) is not None:
+            before = _without_article(text[start:at])
+            before = before if before.isascii() else _EMOJI.sub("", before)
+            if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
             labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
         below = text.find("\n", -end) + 1
         if not below:
             break
-    if len(names) != 2 or any(len(named) > 1 for named in names.values()):
-        return labels
-    shapes = [find_shape(name) for name in names]
-    return [
-        next(
-            (
-                label._replace(left=("name", *label.left[len(shape) :]))
-                for shape in shapes
-                if label.left[: len(shape)] == shape
-            ),
-            label,
-        )
-        for label in labels
-    ]
+    known = len(names) == 2 and all(len(named) == 1 for named in names.values())
+    for shape in map(find_shape, names if known else ()):
+        labels = [
+            label._replace(left=("name", *label.left[len(shape) :]))
+            if label.left[: len(shape)] == shape
+            else label
+            for label in labels
+        ]
+    return labels
 
 
 def _without_article(before: str) -> str:
@@ -216,8 +207,10 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
         elif each.count(each[0]) == len(each):
             kinds = each
-        elif all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()]) and _is_name(
-            [(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name]
+        elif (
+            each[0].isalpha()
+            and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()])
+            and _is_name([(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name])
         ):
             each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
         else:
@@ -297,76 +290,10 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text
     turns = [
-        (label.role, _decode(body.strip(), text[label.end : end]))
+        (label.role, decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
     ]
-    return _gather_lines([(None, text[: labels[0][0].start].rstrip()), *turns])
-
-
-def _gather_lines(parts: Iterable[tuple[str | None, str]], gap: str = "\n") -> Lines:
-    """Return a text that was cut into these parts, each with a role or None, as lines.
-
-    A part with a role starts a turn; a part without one continues the part before. `gap` stood between parts.
-    """
-    bodies: list[list[str]] = [[]]
-    spoken: list[str] = []
-    for role, said in parts:
-        if role is None:
-            bodies[-1].append(said)
-        else:
-            spoken.append(role)
-            bodies.append([f" {said}"])
-    lead, *texts = [gap.join(body) + gap[1:] for body in bodies]
-    return Lines(f"\n{lead}", [*map(_make_line, spoken, texts)], plain=True)
-
-
-def _make_line(role: str, body: str) -> RoleLine:
-    return RoleLine(role, f"\n{role}:", body, "")
-
-
-def _decode(said: str, label: str = "") -> str:
-    """Return a turn's text after a label, quoted letters decoded."""
-    if not said.startswith(('"', "'")):
-        return said
-    line = RoleLine("", label, said, "")
-    decode_text(line)
-    return line.body
-
-
-def _cut_at_cells(text: str, known: Speakers) -> Lines | None:
-    """Return the text cut at the cells of a table with a column for each speaker; other columns are left out.
-
-    Bars, commas, semicolons or tabulators separate the columns.
-    """
-    lines = text.splitlines()
-    for place, line in enumerate(lines[:_MOST_LABELS]):
-        mark = next((mark for mark in _CELL_MARKS if mark in line), None)
-        if mark is None or len(line) > _MOST_HEAD:
-            continue
-        speakers = [known.words.get(cell.strip(" *_").lower()) for cell in _split_cells(line, mark)]
-        if len({*speakers} - {None}) != 2 or len(speakers) - speakers.count(None) != 2:
-            continue
-        parts: list[tuple[str | None, str]] = [(None, "\n".join(lines[:place]))]
-        below = place + 1 + (_RULED.fullmatch(lines[place + 1]) is not None if place + 1 < len(lines) else 0)
-        for below, row in enumerate(lines[below:], below):  # noqa: B020, B007
-            cells = _split_cells(row, mark)
-            if mark not in row or _CHANCE_CELL.match(cells[0]):
-                break
-            if len(cells) != len(speakers):
-                return None
-            parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if role and cell]
-        else:
-            below = len(lines)
-        rest = "\n".join(["", *lines[below:]]).replace("|", " | ")
-        return _gather_lines([*parts, (None, rest)]) if parts[1:] else None
-    return None
-
-
-def _split_cells(row: str, mark: str) -> list[str]:
-    """Return the cells of a table's row, without quotation marks around them."""
-    if mark == "|":
-        return [cell.strip() for cell in _CELL.split(row.strip().removeprefix("|").removesuffix("|"))]
-    return [cell.strip() for cell in next(csv.reader([row], delimiter=mark, skipinitialspace=True), [""])]
+    return gather_lines([(None, text[: labels[0][0].start].rstrip()), *turns])
 
 
 def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
@@ -386,9 +313,9 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
     turns = {
-        place: (role, _decode(said, '",' if '""' in said else "")) for place, (role, said) in spoken.items()
+        place: (role, decode(said, '",' if '""' in said else "")) for place, (role, said) in spoken.items()
     }
-    return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
+    return gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 
 def _may_quote(line: str) -> bool:
@@ -423,7 +350,7 @@ def _cut_at_signed_texts(text: str, known: Speakers) -> Lines | None:
     spoken = [role for role, _ in parts if role is not None]
     counts = sorted(Counter(spoken).values())
     enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(parts)
-    return _gather_lines(parts, "\n\n") if enough else None
+    return gather_lines(parts, "\n\n") if enough else None
 
 
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
@@ -439,7 +366,7 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             mark = _SIGNS.search(before, max(0, len(before) - 8))
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if mark is not None and mark[0][0] == said[:1] == '"':
-                said = _decode(f'{said}"', '",')
+                said = decode(f'{said}"', '",')
             if not said.strip():
                 return None
             return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
+from edgen.reading.lines.columns import drop_columns, drop_quoted_cells
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape
 from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
@@ -29,12 +30,11 @@ _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_STAGE = compile_later(
-    r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)"
-)  # before a text
+# Before a text: `(smiling)`, `smiling_:`.
+_STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
-_BRACKETED = compile_later(r"[*_]{0,3}(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[*_]{0,3}")  # a line
+_ENDS_NOTE = frozenset(")]*_")
 _BRACKETED_LINE = compile_later(
     r"\n[^\S\n]*[*_]{0,3}(?:\([^()\n]{1,120}\)|\[[^\[\]\n]{1,120}\])[*_]{0,3}(?=\n|\Z)"
 )
@@ -42,16 +42,12 @@ _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\
 _MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\+#[{│┃║")  # first characters of the marks after a turn
 _CLOSERS = _ENDING - {*"[{<\\#"}
-_CELL = compile_later(r'"([^\n]*)"(?=[^\S\n]*(?:\n|\Z))')
-_CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
 # A name or a key before a text, and what separates them.
 _NAME = compile_later(r"[^\W\d_][^\n\d:：=\"]{0,30}?(?:[ ]*(:|：|=(?=[ ]*\"))[ ]+|(</\w+>\s*<\w+>))")
 _NUMBER = compile_later(r"\d+")
 _BLANKS = compile_later(r"[^\S\n]+")
-_TAGGED = compile_later(
-    r"\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0", re.DOTALL
-)  # with words
-_SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
+# Marks with words in them.
+_TAGGED = compile_later(r"(?s)\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
@@ -84,12 +80,14 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_first_lines(lines)
         first = lines[0].body.strip()
     separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
+    start = first[:_LONGEST]
+    keyed = ":" in start or "=" in start or "</" in start
     leading = _DASHES if separated else _LEADING
     if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
-    elif _STAGE.match(lines[0].body) and not (separated and first[:1] in ("(", "[")):
+    elif (not separated and first[:1] in ("(", "[")) or (keyed and ("_:" in start or "*:" in start)):
         _drop_stages(lines)
         first = lines[0].body.strip()
     if "\n" in first:
@@ -98,19 +96,21 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if several:
         _drop_margin(lines)
     end = lines[0].body.rstrip()
-    if end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:] or "#" in end[-_MOST_ENDS:]:
+    tagged = end[-1:].isdigit() and "#" in end[-_MOST_ENDS:]
+    if tagged or end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:]:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
-        _drop_columns(lines)
+        drop_columns(lines)
     elif lines[0].label.endswith((",", ";", "\t")):
-        _drop_quoted_cells(lines)
-    _drop_names(lines)
+        drop_quoted_cells(lines)
+    if keyed:
+        _drop_names(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
     headed = several and _drop_headings(lines)
-    if several:
+    if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
         _drop_notes(lines)
     return headed
 
@@ -224,8 +224,12 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         said, rest, below = lines[-1].body.partition("\n")
         lines[-1].body = _CLOCK.sub("", said) + rest + below
         return
-    ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
-    shared = find_common_start([end[::-1] for end in ends])[::-1]
+    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
+    if literal := not _ENDING.isdisjoint(shared):
+        shared = shared.lstrip(" ")
+    else:
+        ends = [_BLANKS.sub(" ", _NUMBER.sub("0", body[-_MOST_ENDS:])) for body in bodies]
+        shared = find_common_start([end[::-1] for end in ends])[::-1]
     start = next((at for at, mark in enumerate(shared) if mark in _ENDING), -1)
     if start < 0 or (any(map(str.isalnum, shared[start:])) and not _TAGGED.fullmatch(shared, start)):
         return
@@ -238,15 +242,19 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         return
     if "\\" in shared and not _COMMAND.search(shared):
         return
-    if shared.rstrip(" ,;.")[-1:] == ")" and not quoted and not all(map(_is_enclosed, lines[:-1])):
+    quotes = [
+        body[: -len(shared)][-1:] in _QUOTATION or "(" in line.label
+        for line, body in zip(lines, bodies, strict=False)
+    ]
+    if shared.rstrip(" ,;.")[-1:] == ")" and not all(quotes):
         return
     mark = re.escape(shared.rstrip(" ,;.")).replace("0", r"\d+").replace(r"\ ", r"[^\S\n]+")
-    pattern = re.compile(rf"[^\S\n]*{mark}[ ,;.]*(?=\n|\Z)")
+    pattern = re.compile(rf"{mark}[ ,;.]*(?=\n|\Z)")
     if quoted and all(body.count('"') % 2 for body in bodies):
         pattern = re.compile(rf"[\"']{pattern.pattern}")  # the label has the other quotation mark
     for line, body in zip(lines, bodies, strict=False):
-        found = [*pattern.finditer(body, max(0, len(body) - 3 * _MOST_ENDS))][-1:]
-        line.body = body[: found[0].start()] if found else body
+        end = -len(shared) if literal and not quoted else [*pattern.finditer(body)][-1].start()
+        line.body = body[:end]
     lines[-1].body = pattern.sub("", lines[-1].body, count=1)
 
 
@@ -258,15 +266,6 @@ def _drop_checks(lines: Sequence[RoleLine]) -> None:
     if (found := _CHECKED.search(said)) is not None:
         said, rest = said[: found.start()], said[found.end() :]
     lines[-1].body = said + rest
-
-
-def _is_enclosed(line: RoleLine) -> bool:
-    """Return whether a text ends with a parenthesis that its label opened, or that follows a quotation:
-    `(Teacher: Hi)`, `(Teacher "Hi")`."""
-    if line.label.count("(") > line.label.count(")"):
-        return True
-    text = line.body.strip(" \n,;.")
-    return text[:1] in _QUOTATION and text[-2:-1] in _QUOTATION
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
@@ -303,19 +302,15 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_notes(lines: Sequence[RoleLine]) -> None:
-    """Remove lines in brackets under the turns, if all turns have one, or several have the same, numbers apart."""
-    notes = [
-        (line, said, note)
-        for line in lines
-        if (said := line.body.rstrip().rpartition("\n"))[0].strip()
-        for note in [_BRACKETED.fullmatch(said[2].strip())]
-        if note
+    """Remove lines in brackets under all turns, or under several if they differ in numbers only."""
+    ends = [line.body.rstrip().rpartition("\n") for line in lines]
+    forms = [
+        _NUMBER.sub("0", last) if said.strip() and _BRACKETED_LINE.fullmatch(f"\n{last}") else ""
+        for said, _, last in ends
     ]
-    forms = Counter(_NUMBER.sub("0", note[0]) for _, _, note in notes)
-    whole = len(notes) >= len(lines) - 1
-    for line, said, note in notes:
-        if whole or forms[_NUMBER.sub("0", note[0])] >= _LEAST:
-            line.body = said[0]
+    whole = forms.count("") <= 1
+    for line, (said, _, _), form in zip(lines, ends, forms, strict=True):
+        line.body = said if form and (whole or forms.count(form) >= _LEAST) else line.body
     if whole:
         lines[-1].body = _BRACKETED_LINE.sub("", lines[-1].body, 1)
 
@@ -340,31 +335,10 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     return dropped
 
 
-def _drop_columns(lines: Sequence[RoleLine]) -> None:
-    """Remove the columns of a table except the longest, which has the speech."""
-    rows = [line.body.partition("\n")[0].strip(" |").split("|") for line in lines]
-    if len({len(row) for row in rows}) > 1:
-        return
-    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
-    said = lengths.index(max(lengths))
-    for line, row in zip(lines, rows, strict=True):
-        line.body = "\n".join((row[said].strip(), line.body.partition("\n")[2]))
-
-
-def _drop_quoted_cells(lines: Sequence[RoleLine]) -> None:
-    """Remove quoted cells before the last one, which has the speech, and quotation marks of single cells."""
-    heads = [_CELLS.match(line.body) for line in lines]
-    for line, head in zip(lines, heads, strict=True) if all(heads) else ():
-        line.body = line.body[head.end() :] if head else line.body
-    if all(line.body[:1] == '"' for line in lines):
-        return
-    for line in lines:  # marks stand around cells that need them only
-        if (cell := _CELL.match(line.body)) is not None:
-            line.body = cell[1] + line.body[cell.end() :]
-
-
 def _drop_names(lines: Sequence[RoleLine]) -> None:
     """Remove a name or a key with which all texts of each role begin: `Ann: `, `text = `."""
+    if _NAME.match(lines[0].body[:_LONGEST].lstrip()) is None:
+        return
     starts: dict[str, list[str]] = {}
     for line in lines:
         starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())

@@ -73,6 +73,9 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
             continue
         titled = under is not None and under.strip().lower() in _TITLES
         if is_object(value):
+            named = shapes.said.roles.by_name.get((under or "").lower())
+            if named is not None and isinstance(name := dict(list_members(value)).get("name"), str):
+                result.people.setdefault(name.strip().lower(), named)
             stack += _look_into(value, depth, shapes.said, result)
         elif isinstance(value, list):
             own: list[Any] = []
@@ -138,21 +141,12 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
         elif type(child) is float and UNDERSTANDING.fullmatch(key.strip()):
             result.percentages.append(child)
         if contains:
-            if (role := keys.roles.by_name.get(key.lower())) is not None and is_object(child):
-                _note_person(child, role, result)
             if not said.probable and UNDERSTANDING.fullmatch(key.strip()):
                 result.percentages += _find_sole_number(child)
             children.append((child, depth + 1, key, own))
     own += result.probabilities[before:]
     children.reverse()
     return children
-
-
-def _note_person(value: Any, role: str, result: JsonConversation) -> None:
-    """Note the name of who plays a role: `{"name": "Ann"}` under `teacher`."""
-    for key, name in list_members(value):
-        if key.lower() == "name" and isinstance(name, str):
-            result.people.setdefault(name.strip().lower(), role)
 
 
 def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) -> None:

@@ -51,7 +51,7 @@ _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/[\w-]{1,30}|[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
 # Elements such as `<mood>calm</mood>` next to the element of a text.
-_UNITS = frozenset({"turn", "message", "line", "the"})  # before a speaker's name
+_UNITS = ("Turn ", "Message ", "Line ", "The ")  # before a speaker's name
 _TEXT_TAGS = (
     "text",
     "content",
@@ -200,10 +200,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
-            words = () if name is None else [word.lower() for word in _WORD.findall(name)]
-            if not words or (
-                words[0] not in known and not (words[0] in _UNITS and known.intersection(words[1:2]))
-            ):
+            words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
+            if known.isdisjoint(map(str.lower, words)):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
                 chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
@@ -268,9 +266,11 @@ def _ends_as_speech(text: str) -> bool:
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
-    if (part := _PART.fullmatch(split_camel_case(tag).replace("-", "_"))) is not None and part[
-        1
-    ].lower() in known:
+    if (
+        part := _PART.fullmatch(
+            tag if tag.islower() and "-" not in tag else split_camel_case(tag).replace("-", "_")
+        )
+    ) is not None and part[1].lower() in known:
         return part[1]
     if attributes is None:
         return None

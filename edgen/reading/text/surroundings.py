@@ -34,7 +34,7 @@ _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
 STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL})")
 _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
 # A number or a time before a label, and a mark after it: `[09:40] * `, `17 | `.
-_NUMBER = r"(?:(?:\w{1,10}=)?\d[\d:./T-]{0,20}Z?[\])]?[ \t]{1,3}(?:[|*][ \t]{1,3})?){0,2}"
+_NUMBER = r"(?:(?:ts=|time=)?\d[\d:./T-]{0,20}Z?[\])]?[ \t]{1,3}(?:[|*][ \t]{1,3})?){0,2}"
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
@@ -96,30 +96,6 @@ _NEUTRAL = frozenset({
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 _EDGES = _DECORATION + "\u200b\u2060\ufeff"
-
-
-# A line under the last turn's that is no speech: a rule, a command, a tag, a row of a table, a number alone, a
-# label with a number.
-_VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
-_FOOT = compile_later(
-    r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
-    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
-    rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
-    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
-    rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
-)
-
-
-def split_foot(said: str) -> tuple[str, str]:
-    """Return the text of the last turn and the lines under it, from the first one that is no speech."""
-    at = said.find("\n")
-    while at >= 0:
-        below = said.find("\n", at + 1)
-        line = said[at + 1 : below if below >= 0 else len(said)]
-        if _FOOT.match(line) or any(map(str.isdigit, read_value_of_line(line) or "")):
-            return said[:at].rstrip(), said[at:]
-        at = below
-    return said, ""
 
 
 def find_rules_start(text: str) -> int:
