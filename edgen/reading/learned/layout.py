@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ _BREAK = "\0"  # between texts that are joined
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
 # No number in JSON, but one in dates and times.
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
+_parse_value = lru_cache(maxsize=1024)(parse_probability)  # few values recur
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -126,7 +128,7 @@ class Layout(msgspec.Struct):
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
             return None
         value = given if value is None else value
-        probability = None if value is None else parse_probability(value)
+        probability = None if value is None else _parse_value(value)
         if (probability is None and value is not None) or (
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):

@@ -157,9 +157,9 @@ class TurnRules(msgspec.Struct):
         some turns lose."""
         if self.several and self.joint == "\n":
             return True
-        further = whole.split(self.joint)[1:]
-        if "\n" in whole.replace(self.joint, ""):
+        if whole.count("\n") != self.joint.count("\n") * whole.count(self.joint):
             return False
+        further = whole.split(self.joint)[1:]
         begins = "".join([line[:1] for line in further])
         if not self.several and (" " in begins or "\t" in begins):
             return False
@@ -278,6 +278,9 @@ class TurnRules(msgspec.Struct):
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
         starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
         others = vocabulary.opening.find_others([start[0] for start in starts])
+        if others and clear and all(map(_BULLETS.__getitem__, others)):
+            items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
+            others = vocabulary.opening.find_others(items) and others
         if others:
             starting = [line for line in lines if line and line.partition(" ")[0] in others]
             if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
@@ -342,8 +345,10 @@ def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
     words = fold(said)
     if not _ENDING.isdisjoint(marks) or any(map(words.__contains__, _LIKELY)):
         return True
-    lines = said.split("\n")
-    return not (vocabulary.go_on(lines) or vocabulary.go_on([*map(" ".join, _split_starts(lines))]))
+    starts = [line.lstrip(" \t").partition(" ") for line in said.split("\n")]
+    return not vocabulary.go_on(
+        [rest if _BULLETS[first] else first + blank + rest for first, blank, rest in starts]
+    )
 
 
 def _split_starts(lines: Sequence[str]) -> list[list[str]]:

@@ -91,7 +91,7 @@ def holds_foreign_letters(text: str) -> bool:
 
 
 def _hold_foreign_letters(marks: str) -> bool:
-    return not marks.isascii() and any(mark.isalnum() and not mark.isascii() for mark in {*marks})
+    return not marks.isascii() and any(map(str.isalnum, {*marks}))  # no letters of ASCII are marks
 
 
 def holds_pair(text: str, pair: str) -> bool:
