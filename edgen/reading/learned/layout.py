@@ -19,7 +19,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
-from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
 from edgen.reading.text.characters import TurnWords, fold
@@ -239,7 +239,7 @@ class Layout(msgspec.Struct):
             if not fits or (tail.labelled and said):
                 continue
             if unit is not None:
-                if find_unit(value) == unit and VALUE.fullmatch(value):
+                if len(value) <= LONGEST_VALUE and find_unit(value) == unit:
                     return said, value, tail
             elif "\n" not in said and not (
                 is_likely(fold(said)) and (self.below is None or DIGITS.search(said))
