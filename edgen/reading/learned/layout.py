@@ -138,8 +138,8 @@ class Layout(msgspec.Struct):
         if suspects is None:
             return None
         turns = tuple(map(Turn, speakers, said))
-        found = Conversation(turns, probability, ended_by, tail.repairs)
-        return found, [turns[number] for number in suspects]
+        result = Conversation(turns, probability, ended_by, tail.repairs)
+        return result, [turns[number] for number in suspects]
 
     def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
         """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
@@ -198,8 +198,9 @@ class Layout(msgspec.Struct):
             gaps = zero_digits(_BREAK.join(gaps), lettered=False).split(_BREAK)
         if self.json and self.numbered and _ZERO_LED.search(" ".join(parts[1::2])):
             return None
-        speakers = [self.first, *map(self.gaps.get, gaps)]
-        return None if said[0][-1:].isspace() or None in speakers else (said, speakers)
+        if said[0][-1:].isspace() or not self.gaps.keys() >= {*gaps}:
+            return None
+        return said, [self.first, *map(self.gaps.__getitem__, gaps)]
 
     def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the same where the texts between the turns come in one order."""
