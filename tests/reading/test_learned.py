@@ -21,6 +21,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import layouts as learned
 from edgen.reading.learned.layouts import Layouts, find_layouts
 from edgen.reading.lines.line import Inside
+from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
@@ -93,8 +94,12 @@ def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     clean = [answer_of(EVERY[layout](number)) for number in range(20, dose(26, 40))]
     assert sum(layouts.read(text) is not None for text in clean) >= dose(3, 15)
     for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(4, 40))]]:
-        result = layouts.read(text)
-        assert result is None or result == read_unknown(text, TEACHER_STUDENT), text
+        if (found := layouts.find(text)) is not None:
+            result, suspects = found
+            assert result == read_unknown(text, TEACHER_STUDENT), text
+            assert holds_other_speaker(suspects, TEACHER_STUDENT) == holds_other_speaker(
+                result.turns, TEACHER_STUDENT
+            ), text
 
 
 @pytest.mark.parametrize("layout", ["said the teacher", "P1/P2 with a legend", "stage play with acts"])
@@ -335,6 +340,19 @@ def test_turns_of_several_lines_are_learned(joint: str) -> None:
         mark = "> " if ">" in joint[:2] else ""
         turns = [f"{mark}**{role}:** {first}{joint}{second}" for role, first, second in _lines(number)]
         return "\n\n".join([*turns, f"**Probability:** 0.{number}"])
+
+    assert None not in _read_other_replies(write)
+
+
+def test_lines_that_break_within_a_sentence_are_learned() -> None:
+    def write(number: int) -> str:
+        said = ("Read page", f"{number}, then tell me of {_WORDS[number % 10]}", "— whatever you like best.")
+        turns = [
+            f"{role}:\n" + "\n".join((f"{said[0]} {part}", *said[1:])[: 2 + part % 2])
+            for part in range(1, 6)
+            for role in ("Teacher", "Student")
+        ]
+        return "\n\n".join([*turns, f"Probability: 0.{number}"])
 
     assert None not in _read_other_replies(write)
 

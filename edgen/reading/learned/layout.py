@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
-from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
 from edgen.reading.text.characters import TurnWords, fold
@@ -32,6 +33,7 @@ _BREAK = "\0"  # between texts that are joined
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
 # No number in JSON, but one in dates and times.
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
+_parse_value = lru_cache(maxsize=1024)(parse_probability)  # few values recur
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -126,7 +128,7 @@ class Layout(msgspec.Struct):
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
             return None
         value = given if value is None else value
-        probability = None if value is None else parse_probability(value)
+        probability = None if value is None else _parse_value(value)
         if (probability is None and value is not None) or (
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
@@ -136,8 +138,8 @@ class Layout(msgspec.Struct):
         if suspects is None:
             return None
         turns = tuple(map(Turn, speakers, said))
-        found = Conversation(turns, probability, ended_by, tail.repairs)
-        return found, [turns[number] for number in suspects]
+        result = Conversation(turns, probability, ended_by, tail.repairs)
+        return result, [turns[number] for number in suspects]
 
     def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
         """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
@@ -196,8 +198,9 @@ class Layout(msgspec.Struct):
             gaps = zero_digits(_BREAK.join(gaps), lettered=False).split(_BREAK)
         if self.json and self.numbered and _ZERO_LED.search(" ".join(parts[1::2])):
             return None
-        speakers = [self.first, *map(self.gaps.get, gaps)]
-        return None if said[0][-1:].isspace() or None in speakers else (said, speakers)
+        if said[0][-1:].isspace() or not self.gaps.keys() >= {*gaps}:
+            return None
+        return said, [self.first, *map(self.gaps.__getitem__, gaps)]
 
     def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the same where the texts between the turns come in one order."""
@@ -237,7 +240,7 @@ class Layout(msgspec.Struct):
             if not fits or (tail.labelled and said):
                 continue
             if unit is not None:
-                if find_unit(value) == unit and VALUE.fullmatch(value):
+                if len(value) <= LONGEST_VALUE and find_unit(value) == unit:
                     return said, value, tail
             elif "\n" not in said and not (
                 is_likely(fold(said)) and (self.below is None or DIGITS.search(said))

@@ -1,23 +1,26 @@
 """Words in labels that change from turn to turn: `Teacher (smiling):`, `"emotion": "calm"`, `he asks, “`.
 
 Their places are learned from the texts between the turns of one reply, and blanked in later ones before these
-are cut.
+are cut. `drop_directions` leaves notes out of the turns themselves: `[smiling] Let us begin.`
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import msgspec
 
 from edgen.core.text import compile_later
+from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.text.characters import TurnWords, find_common_start
 
 BLANK = "\x17"  # stands for a note
 _DIGITS = compile_later("[0-9]+")
 _NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
-_RUN = r"[^\W\d_][\w ,'’-]{1,40}+"  # the same with digits, which the words are looked up without: much faster
+# The same in one set of characters, which is much faster. It holds digits, which `wordy_notes` rejects.
+_RUN = r"[^\W\d_][\w ,'’-]{1,40}+"
 # A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
 _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 # The same with its brackets, on the line of the label: some labels may be without it.
@@ -27,6 +30,11 @@ _LETTER = compile_later(r"[^\W\d_]")
 _KEY = 3  # letters
 _PLAIN = compile_later(r"(?:[^\\\[]|\\.)*", re.DOTALL)  # of a pattern: characters that stand for themselves
 _MOST = 0.4  # of a reply's characters
+
+
+# A stage direction.
+_DIRECTION = compile_later(r"(\[[^\W\d_][\w ,'’-]{1,40}+\])")
+_UNDIRECTED = 2  # turns; if all begin with brackets, these may be the layout's
 
 
 class LabelNotes(msgspec.Struct):
@@ -115,3 +123,19 @@ def _join(patterns: Iterable[str]) -> str:
     shared = find_common_start(some)
     shared = shared[: _PLAIN.match(shared).end()]  # type: ignore[union-attr]
     return f"{shared}(?:{'|'.join([one[len(shared) :] for one in some])})"
+
+
+def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:
+    """Return the text of all turns without stage directions in square brackets, if some turns begin and end
+    without one and none names anybody."""
+    most = len(said) - _UNDIRECTED
+    few = sum(map(str.startswith, said, repeat("["))) <= most >= sum(map(str.endswith, said, repeat("]")))
+    parts = _DIRECTION.split(whole) if few else []
+    directions = parts[1::2]
+    if (
+        not directions
+        or not vocabulary.wordy_notes.have_all(directions)
+        or ends_conversation(" ".join({*directions}))
+    ):
+        return whole
+    return "".join(parts[::2])

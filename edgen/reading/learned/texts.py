@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from edgen.core.text import compile_later
 
 DIGITS = compile_later("[0-9]+")
+LONGEST_VALUE = 60  # characters of a probability
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _RULE = compile_later(r"\A\n{1,3}(?:---|\*\*\*|___)(?=\n)")
@@ -19,9 +21,11 @@ VALUE = compile_later(
 _NUMBER = compile_later(r"[\d.,]+|\A[A-Za-z-]+(?: (?!per)[A-Za-z]+)?")
 
 
-def find_unit(value: str) -> str:
-    """Return a probability without its numbers: nothing, `%`, `/`, ` out of `, ` percent`, ` (%)`."""
-    return _NUMBER.sub("", value)
+@lru_cache(maxsize=1024)  # few values recur
+def find_unit(value: str) -> str | None:
+    """Return a probability without its numbers: nothing, `%`, `/`, ` out of `, ` percent`, ` (%)`; None if it
+    is no probability."""
+    return _NUMBER.sub("", value) if VALUE.fullmatch(value) else None
 
 
 def zero_digits(text: str, *, lettered: bool = True) -> str:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from operator import itemgetter, methodcaller
 
 import msgspec
 
 from edgen.core.text import compile_later
-from edgen.reading.foreign_words import ends_conversation
+from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import DIGITS
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
@@ -50,9 +49,6 @@ _FRAME = 4  # turns of which one may begin with a word that they share
 
 # The end of a string in Python, or the beginning of another.
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
-# A stage direction.
-_DIRECTION = compile_later(r"(\[[^\W\d_][\w ,'’-]{1,40}+\])")
-_UNDIRECTED = 2  # turns; if all begin with brackets, these may be the layout's
 _CLOSING = frozenset('"“”„＂')
 _STOPS = ".!?…。！？।؟"
 _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) is not None)
@@ -123,7 +119,7 @@ class TurnRules(msgspec.Struct):
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
                 whole = " ".join(said)
-        bare = _drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
+        bare = drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
         escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
         if self.code == SINGLES and "'" in whole.replace("''", ""):
@@ -157,9 +153,9 @@ class TurnRules(msgspec.Struct):
         some turns lose."""
         if self.several and self.joint == "\n":
             return True
-        further = whole.split(self.joint)[1:]
-        if "\n" in whole.replace(self.joint, ""):
+        if whole.count("\n") != self.joint.count("\n") * whole.count(self.joint):
             return False
+        further = whole.split(self.joint)[1:]
         begins = "".join([line[:1] for line in further])
         if not self.several and (" " in begins or "\t" in begins):
             return False
@@ -175,20 +171,10 @@ class TurnRules(msgspec.Struct):
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
-        if not all(said):
-            return None
-        firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not (
-            (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
-            and all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
-        ):
-            return None
         kinds = frozenset(marks)
-        hints, colons = HINTS & kinds, _COLONS & kinds
-        if not _CLOSING.isdisjoint(kinds) and any(
-            text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
-        ):
+        if not self._stand_as_words(said, kinds):
             return None
+        hints, colons = HINTS & kinds, _COLONS & kinds
         whole = "\n".join(said)
         broken = [text for text in said if "\n" in text] if "\n" in kinds else []
         lined = self.begins or bool(broken)
@@ -198,14 +184,10 @@ class TurnRules(msgspec.Struct):
         letters = encode_letters(whole, marks=marks)
         named = vocabulary.speakers.intersection(letters.split()) if searched else None
         # Words outside of the turns with several lines may name a speaker, except where the order alone does.
-        if (
-            lined
-            and named
-            and not vocabulary.labels.isdisjoint(
-                named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
-            )
-        ):
-            return None
+        if lined and named:
+            near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
+            if not vocabulary.labels.isdisjoint(near):
+                return None
         if self._tells(said, whole, letters, lined=lined):
             return None
         if self.ordered:
@@ -218,25 +200,33 @@ class TurnRules(msgspec.Struct):
             return None
         if lined and not self._are_plain(said, whole, kinds, named, vocabulary):
             return None
-        if (
-            self.translated
-            and colons
-            and any(_LISTED.search(said[number]) for number in _find_any(colons, said))
-        ):
+        if self.translated and any(_LISTED.search(said[number]) for number in _find_any(colons, said)):
             return None
-        others = hints - colons
         if ":" in colons and vocabulary.unlabelling.have_all(
             [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
         ):
-            colons -= {":"}
+            colons = colons - {":"}
         if named is not None and not (broken and _begin_with_letters(whole, kinds)):
             # Other marks than a colon show a speaker by a name alone.
             suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
         else:
             suspects = {*range(len(said))}
         if suspects:
-            suspects &= marked or _find_any(others, said)
+            suspects &= marked or _find_any(hints - _COLONS, said)
         return sorted(suspects | _find_any(colons, said))
+
+    def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
+        """Return whether each turn begins and ends like words, and its last quotation is whole."""
+        if not all(said):
+            return False
+        firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
+        if not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts))):
+            return False
+        if not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts)):
+            return False
+        return _CLOSING.isdisjoint(kinds) or not any(
+            text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
+        )
 
     def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
@@ -270,14 +260,19 @@ class TurnRules(msgspec.Struct):
         named: frozenset[bytes] | None,
         vocabulary: TurnWords,
     ) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words of
-        theirs that may name somebody; None if they are unknown."""
+        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
+        of theirs that may name somebody; None if they are unknown."""
         if "(" in kinds:
             return False
         lines = whole.split("\n") if "\n" in kinds else said
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
+        starts: Sequence[Sequence[str]] = [
+            line.partition(" ") if clear else line.split(" ", 2) for line in lines if line
+        ]
         others = vocabulary.opening.find_others([start[0] for start in starts])
+        if others and clear and all(map(_BULLETS.__getitem__, others)):
+            items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
+            others = vocabulary.opening.find_others(items) and others
         if others:
             starting = [line for line in lines if line and line.partition(" ")[0] in others]
             if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
@@ -294,22 +289,6 @@ class TurnRules(msgspec.Struct):
         return not _may_end(last, kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
-
-
-def _drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:
-    """Return the text of all turns without stage directions in square brackets, if some turns begin and end
-    without one and none names anybody."""
-    most = len(said) - _UNDIRECTED
-    few = sum(map(str.startswith, said, repeat("["))) <= most >= sum(map(str.endswith, said, repeat("]")))
-    parts = _DIRECTION.split(whole) if few else []
-    directions = parts[1::2]
-    if (
-        not directions
-        or not vocabulary.wordy_notes.have_all(directions)
-        or ends_conversation(" ".join({*directions}))
-    ):
-        return whole
-    return "".join(parts[::2])
 
 
 def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
@@ -342,8 +321,10 @@ def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
     words = fold(said)
     if not _ENDING.isdisjoint(marks) or any(map(words.__contains__, _LIKELY)):
         return True
-    lines = said.split("\n")
-    return not (vocabulary.go_on(lines) or vocabulary.go_on([*map(" ".join, _split_starts(lines))]))
+    starts = [line.lstrip(" \t").partition(" ") for line in said.split("\n")]
+    return not vocabulary.go_on(
+        [rest if _BULLETS[first] else first + blank + rest for first, blank, rest in starts]
+    )
 
 
 def _split_starts(lines: Sequence[str]) -> list[list[str]]:

@@ -46,6 +46,8 @@ _OPENERS = frozenset({
     "text", "content",
     "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
+# The beginning of a line that continues a sentence.
+_CONTINUING = compile_later("[—–]|[0-9]{1,4}[,%]?")
 _COUNTS = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 # The words with which a line after a conversation may begin, and the stems of others, and those of words after the
 # former.
@@ -99,7 +101,7 @@ def holds_foreign_letters(text: str) -> bool:
 
 
 def _hold_foreign_letters(marks: str) -> bool:
-    return not marks.isascii() and any(mark.isalnum() and not mark.isascii() for mark in {*marks})
+    return not marks.isascii() and any(map(str.isalnum, {*marks}))  # no letters of ASCII are marks
 
 
 def holds_pair(text: str, pair: str) -> bool:
@@ -259,13 +261,12 @@ class TurnWords:
 
     def begin_plainly(self, words: Sequence[str]) -> bool:
         """Return whether a line that begins with these words (the third of them the rest of it) is no label,
-        heading or key: `step by step we …` names nothing, `step 2` may do so."""
+        heading or key: `step by step we …` and `12, so that we …` name nothing, `step 2` may do so."""
         if not words or self.opening[words[0]]:
             return bool(words)
         first, second, rest = [*words, "", ""][:3]
         return (
-            first.isalpha()
-            and self.plain[first]
+            ((first.isalpha() and self.plain[first]) or _CONTINUING.fullmatch(first) is not None)
             and second.islower()
             and second.isalpha()
             and second not in _COUNTS
