@@ -7,7 +7,6 @@ A bad answer is data; only bugs raise. `Watchdog` finds services that have been 
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from edgen.execution.rollout import (
     run_task,
 )
 from edgen.execution.scheduler import Work
+from edgen.execution.workers import Workers
 from edgen.store.ledger import OPEN
 from edgen.store.ledger.facts import WorkerCounts
 
@@ -39,7 +39,7 @@ UNPAID_GRACE = 3.0  # the same if none of them costs money
 MOST_WAITING = 16  # maximum factor of extra workers, for replicates that wait for a shared request
 MOST_WORKERS = 8192
 _SHARE = 8  # 1/_SHARE of the calls in flight may share one commit
-SLACK = 256  # extra workers, in place of those that wait for a retry
+SLACK = 256  # maximum of extra workers, in place of those that wait for a retry
 
 
 class OnlineScheduler:
@@ -56,6 +56,7 @@ class OnlineScheduler:
         several = any(client.most_choices > 1 for client in work.clients.values())
         self._joined = JoinedCalls(work, self._ask_for) if several else None
         self._asker = self._ask_once if work.tasks.sharers > 1 else self._ask
+        self._workers = Workers()
 
     @property
     def in_flight(self) -> int:
@@ -86,6 +87,7 @@ class OnlineScheduler:
         if grace is not None:
             self._grace = grace
         self._stopping.set()
+        self._workers.close()
         # Useless answers stop only this scheduler: concurrent ones continue with the same services.
         alone = isinstance(reason, UselessError) and len(self._work.schedulers) > 1
         for client in self._work.clients.values():
@@ -169,15 +171,11 @@ class OnlineScheduler:
 
     async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
         """Run all units, at most `at_once` at a time; begin none after the run is stopped."""
-        # A worker for each of the first units: small runs have far fewer of these than workers.
-        first = [*itertools.islice(units, at_once)]
-        workers = [asyncio.create_task(self._run_tasks(itertools.chain([unit], units))) for unit in first]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        # Some calls wait from the start, for the places that one commit frees. Where tasks wait for each
+        # other's requests, all workers are needed.
+        spare = max(0, SLACK - self._limits.in_flight // self._share)
+        shared = self._joined is not None or self._work.tasks.sharers > 1
+        await self._workers.run(units, self._run_tasks, at_once, 0 if shared else spare)
 
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
         for unit in units:
@@ -192,6 +190,7 @@ class OnlineScheduler:
             except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug is raised again
                 self.stop_for(error)
                 return
+        self._workers.close()
 
     def stop_for(self, error: BaseException) -> None:
         """Stop the run for an error of a unit. Raises the error if it is a bug."""
@@ -261,6 +260,7 @@ class OnlineScheduler:
     def _on_retry(self, failure: CallError) -> None:
         self._work.counts.retried += 1
         self._work.counts.retried_by[str(failure.kind)] += 1
+        self._workers.note_retry()
 
 
 def make_online_scheduler(work: Work) -> OnlineScheduler:
