@@ -7,7 +7,7 @@ are cut. `drop_directions` leaves notes out of the turns themselves: `[smiling] 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 
 import msgspec
@@ -28,7 +28,6 @@ _BRACKETED = compile_later(rf"(?<=\S) ?[(\[]{_NOTE}[)\]](?=[:*_])")
 _PARTIAL = compile_later(r"[^\W\d_]+\Z")
 _LETTER = compile_later(r"[^\W\d_]")
 _KEY = 3  # letters
-_PLAIN = compile_later(r"(?:[^\\\[]|\\.)*", re.DOTALL)  # of a pattern: characters that stand for themselves
 _MOST = 0.4  # of a reply's characters
 
 
@@ -100,7 +99,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     shared = find_common_start([start[::-1] for start in starts])[::-1]
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
         starts = {shared}
-    before = _join({re.escape(start).replace("0", "[0-9]+") for start in starts})
+    before = "|".join(sorted({re.escape(start).replace("0", "[0-9]+") for start in starts}))
     pattern = re.compile(f"({before})({_RUN})(?={'|'.join(sorted(closers))})")
     known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
@@ -113,16 +112,8 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     names = {label[label.rfind("\n") :] for label in (_BRACKETED.sub("", label) for label in labels)}
     if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):
         return None
-    before = _join({start.replace("0", "[0-9]+") for start in starts})
+    before = "|".join(sorted({start.replace("0", "[0-9]+") for start in starts}))
     return LabelNotes(re.compile(rf"({before})( ?[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
-
-
-def _join(patterns: Iterable[str]) -> str:
-    """Return a pattern of any of some, what they share in front: texts are searched for it quickly."""
-    some = sorted(patterns)
-    shared = find_common_start(some)
-    shared = shared[: _PLAIN.match(shared).end()]  # type: ignore[union-attr]
-    return f"{shared}(?:{'|'.join([one[len(shared) :] for one in some])})"
 
 
 def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:
