@@ -19,7 +19,6 @@ import pytest
 from tests import ROOT, fork_server
 from tests.dose import LONG, dose
 from tests.order import spread
-from tests.parsed_once import parse_once
 from tests.tiers import assign, keep_alone
 
 gc.disable()  # until all tests are collected: imported modules stay
@@ -60,13 +59,6 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _parsed_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        parse_once(patch.setattr)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ import gc
 import importlib
 import json
 import os
+import pickle
 import pkgutil
 import resource
 import runpy
@@ -38,7 +39,6 @@ from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
 
 from tests import ROOT
-from tests.parsed_once import parse_once
 
 _TEMPORARY = tempfile.gettempdir()  # before any test sets another
 share = True  # tests.cpu_times sets it to False, so that each server's CPU belongs to one known process
@@ -425,11 +425,31 @@ def _load() -> None:
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     [*typer.main.get_command(app).commands.values()]  # each is built at its first look-up
-    parse_once()
+    _parse_once()
     _warm_up()
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def _parse_once() -> None:
+    """Let edgen's readers of YAML find the values of texts that were parsed before.
+
+    Most commands read the same jobs and spaces. Each reader gets values of its own, so that changes do not
+    spread. Invalid texts are parsed each time.
+    """
+    from edgen.core import yaml_values
+
+    parse = yaml_values.read_values
+
+    @functools.lru_cache(200)
+    def parse_and_pickle(text: str) -> bytes:
+        return pickle.dumps(parse(text), pickle.HIGHEST_PROTOCOL)
+
+    def read(text: str) -> Any:
+        return pickle.loads(parse_and_pickle(text))
+
+    yaml_values.read_values = read  # type: ignore[assignment]
 
 
 def _warm_up() -> None:
