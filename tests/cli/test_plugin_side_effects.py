@@ -6,7 +6,9 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 
 from edgen.core.plugins import faults
 from edgen.export import format as format_module
-from tests import fork_server
+from tests import ROOT
 from tests.cli.command import Command
 from tests.cli.odd_plugins import (
     FORMAT,
@@ -169,7 +171,9 @@ class TestStandardFiles:
     def test_a_partition_and_its_prints(self, site: Site, job: Path, tmp_path: Path) -> None:
         site.add("providers", "odd", f"print('loaded')\n{answer('print(request.role)')}")
         made = ("generate", job, *ODD, "--set", "partitions=2", "-o", tmp_path / "run", "--json")
-        ended = fork_server.run(*made)
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        words = [sys.executable, "-m", "edgen", *map(str, made)]
+        ended = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         assert json.loads(ended.stdout)["accepted"] == 12
         assert ended.stderr.count("default\n") == 12
