@@ -3,10 +3,11 @@ export, names, and values without end. Each is named, nothing is lost, and edgen
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from edgen.core.plugins import faults
 from edgen.export import format as format_module
-from tests import fork_server
+from tests import ROOT
 from tests.cli.command import Command
 from tests.cli.odd_plugins import (
     FORMAT,
@@ -102,7 +103,6 @@ class TestBackground:
         ended = command("generate", job, *ODD, "-o", tmp_path / "run")
         assert ended.code == 2, ended.err
         assert f"The provider 'odd' of odd-pack 1.0 raised {error.partition('(')[0]}" in ended.err
-        gc.collect()  # the task is destroyed while its plugin is known
 
 
 class TestCancelledTasks:
@@ -169,7 +169,9 @@ class TestStandardFiles:
     def test_a_partition_and_its_prints(self, site: Site, job: Path, tmp_path: Path) -> None:
         site.add("providers", "odd", f"print('loaded')\n{answer('print(request.role)')}")
         made = ("generate", job, *ODD, "--set", "partitions=2", "-o", tmp_path / "run", "--json")
-        ended = fork_server.run(*made)
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        words = [sys.executable, "-m", "edgen", *map(str, made)]
+        ended = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         assert json.loads(ended.stdout)["accepted"] == 12
         assert ended.stderr.count("default\n") == 12

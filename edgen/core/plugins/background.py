@@ -46,7 +46,7 @@ class BackgroundErrors:
     def on_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Handle an error in an event loop; for `set_exception_handler`."""
         error = context.get("exception")
-        if isinstance(error, SystemExit | KeyboardInterrupt) and find_raiser(error) is not None:
+        if isinstance(error, SystemExit | KeyboardInterrupt):
             return  # the loop raises it to its caller, too
         about = _TASK if "task" in context or "future" in context else _CALLBACK
         if not self._report(error, about):
