@@ -224,6 +224,7 @@ def run_guarded(run: Callable[[], object]) -> int:
     _kept.append(sys.stdout)
     _kept_errors.append(sys.stderr)
     before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
+    interrupt = signal.getsignal(signal.SIGINT)  # a loop that a task's KeyboardInterrupt ends leaves its own
     try:
         try:
             with warnings.catch_warnings():
@@ -237,6 +238,8 @@ def run_guarded(run: Callable[[], object]) -> int:
         del _kept[-1], _kept_errors[-1]
         for number, handler in before.items():
             signal.signal(number, handler)
+        if interrupt is not None:
+            signal.signal(signal.SIGINT, interrupt)
     if end.exit is not None:
         raise end.exit
     return end.code
