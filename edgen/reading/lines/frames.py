@@ -245,7 +245,7 @@ def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defi
     bare = right.strip()
     if not bare and len(right) > 1 and right[0] != "\n":
         return True  # columns
-    if bare == "." or (defined and not bare and not left):
+    if bare.lstrip("0123456789") in (".", ")") or (defined and not bare and not left):  # `T1.`
         return len(spoken) >= _ALTERNATING and all(map(str.__ne__, spoken, spoken[1:]))
     marks = {mark for mark in right if not mark.isalnum()}
     if marks - _SENTENCE or right[:1] == "\n" or (len(bare) > 2 and not any(map(str.isalnum, bare))):

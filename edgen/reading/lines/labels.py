@@ -1,10 +1,12 @@
-"""The expressions that find labels: the text before a speaker's name, next to it and after it."""
+"""The expressions that find labels: the text before a name, next to it, after it, and keys below it."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 
 from edgen.core.text import compile_later
+from edgen.reading.lines.line import RoleLine
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
@@ -80,6 +82,32 @@ KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue"
     r"|speech)[\"']?[^\S\n]{0,2}[:=](?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
+_BLOCK = compile_later(r"[^\S\n]*[|>][-+][^\S\n]*(?=\n)")  # of YAML: `|-`, `>-`
 # Other keys above that of a text: `mood: calm`.
-OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)")
+_OTHER_KEYS = compile_later(
+    r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)"
+)
 UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
+
+
+def open_key(line: RoleLine) -> None:
+    """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
+    found = KEY.match(line.body)
+    if found is None:
+        for others in _OTHER_KEYS.finditer(line.body):
+            found = KEY.match(line.body, others.end())
+            break
+    if found is None:
+        return
+    line.label += line.body[: found.end()]
+    line.body = line.body[found.end() :]
+    if found["block"] is not None and "\n" in line.body.strip():
+        line.body = textwrap.dedent(line.body.lstrip("\n"))
+
+
+def open_block(line: RoleLine) -> None:
+    """Give the label the mark of a block of YAML below it, as in `teacher: >-`. The text loses its margin."""
+    block = _BLOCK.match(line.body)
+    if block is not None:
+        line.label += block[0]
+        line.body = textwrap.dedent(line.body[block.end() :].lstrip("\n"))

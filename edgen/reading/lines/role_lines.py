@@ -7,12 +7,20 @@ joins the body before it.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.labels import ALIAS, ALIAS_ALONE, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
+from edgen.reading.lines.labels import (
+    ALIAS,
+    ALIAS_ALONE,
+    KEY,
+    NAMED,
+    ROLE,
+    ROLE_ALONE,
+    UNDERLINE,
+    open_key,
+)
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape, have_two_speakers, keep
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.marker import find_marker
@@ -180,7 +188,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
     ):
         for line in lines:
-            _open_key(line)
+            open_key(line)
     found = Lines(lead, lines)
     if not all(line.role for line in read.values()):
         found = keep(found, [line for line in lines if line.role])
@@ -194,7 +202,7 @@ def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
     """
     body = line.body
     if keyed:
-        _open_key(line)
+        open_key(line)
     elif line.kind == "alone" and (rule := UNDERLINE.match(body)) is not None:
         line.label += rule[0]
         line.body = body[rule.end() :]
@@ -273,21 +281,6 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
         return False
     bracketed = line.label[: -len(tag)].endswith(")")
     return article is not None or (bracketed and not line.prefix.rstrip().endswith("("))
-
-
-def _open_key(line: RoleLine) -> None:
-    """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
-    found = KEY.match(line.body)
-    if found is None:
-        for others in OTHER_KEYS.finditer(line.body):
-            found = KEY.match(line.body, others.end())
-            break
-    if found is None:
-        return
-    line.label += line.body[: found.end()]
-    line.body = line.body[found.end() :]
-    if found["block"] is not None and "\n" in line.body.strip():
-        line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
 def _open(line: RoleLine) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.columns import drop_columns, drop_quoted_cells
+from edgen.reading.lines.counts import drop_counts, drop_last_counts
+from edgen.reading.lines.labels import open_block
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape
 from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
@@ -23,6 +25,7 @@ from edgen.reading.text.surroundings import read_value_of_line
 _LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # marks with which speech never begins
 _DASHES = "|>»—–"  # the same after a name and a colon, where the other marks may begin a list or a text
+_BEFORE_COUNT = ("(", "[", "#")
 _BULLETS = ("* ", "+ ", "• ")
 _QUOTES = (">", "|", ":")  # marks at the beginning of each line of a text
 _QUOTATION = tuple("\"'”’")
@@ -83,6 +86,13 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     start = first[:_LONGEST]
     keyed = ":" in start or "=" in start or "</" in start
     leading = _DASHES if separated else _LEADING
+    if first[:1] in _BEFORE_COUNT:
+        drop_counts(lines)
+        first = lines[0].body.strip()
+    elif first[1:2] in ("-", "+") and first[0] in ("|", ">"):
+        for line in lines:
+            open_block(line)
+        first = lines[0].body.strip()
     if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
@@ -96,6 +106,9 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if several:
         _drop_margin(lines)
     end = lines[0].body.rstrip()
+    if end[-1:] in (")", "]") and end[-2:-1].isdigit():
+        drop_last_counts(lines)
+        end = lines[0].body.rstrip()
     tagged = end[-1:].isdigit() and "#" in end[-_MOST_ENDS:]
     if tagged or end.rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-9:]:
         _drop_ends(lines)

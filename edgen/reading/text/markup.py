@@ -34,7 +34,9 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
-_GIVEN = compile_later(r"(?i)\s(?:value|score|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
+_GIVEN = compile_later(
+    r"(?i)\s(?:value|score|p|prob\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
+)
 # In these tags, as in `<speaker type="teacher"/>`, any attribute may name the speaker.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
 _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
@@ -43,7 +45,7 @@ _WORD = compile_later(r"[^\W\d_]+")
 _PART = compile_later(
     r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?i:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
 )
-_CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance")
+_CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance|\bp=[\"']?[01]?\.\d")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
 # The beginning and the end of a label while tags are removed. Texts that can be stored hold neither.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import fold, split_camel_case
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
 _TITLE = (
@@ -40,7 +40,7 @@ LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
     rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,%]{{1,20}}[ ]){{0,8}}"
     r"(?:(?:(?:\w{1,30}_)?(?:probability"
-    r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
+    r"|likelihood|chance)(?:(?![^\W_])|(?=(?-i:[A-Z])))|(?:likely|p(?:r|rob)?\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
@@ -53,9 +53,11 @@ LAST_STOP = compile_later(
     # A number in a box, and a probability that breaks off.
     r"|(?P<stub>\${0,2}\\boxed\{[^{}\n]{1,9}\}\${0,2}[^\S\n]{0,9}(?=\n|\Z)|[*_#]{0,4}[ ]?prob[abilty]{0,6}\s*\Z))"
 )
-_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
+_LIKELY = compile_later(
+    r"(?i)probability|likelihood|chance|\blikely\b|\bp(?:r|rob)?\s?(?:\(|(?=[=≈]))|\bprob[.:]"
+)
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
-_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|<-|\s[-–—|]\s)"
+_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|\bto(?=\s[01]?\.\d)|→|<-|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 # A number at the end of the line needs no separator.
@@ -76,10 +78,11 @@ _INSIDE = compile_later(
 # The last line after the turns: a number alone, or under a label about what was understood.
 _VALUE = compile_later(r"\d[.,]\d|%")
 _LAST_VALUE = compile_later(
-    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension"
-    r"|learning|success|confidence|score|level|rate|estimate"
-    r"|value|result|of|the|student(?:['’]s)?)\b[^\w\n]{1,4}){0,4}(?P<value>(?:(?:0?[.,]\d{1,4}|1\.0{1,4})(?:/1\b)?|\d{1,3}\s?(?:%"
-    r"|per\s?cent|(?:out\sof|/)\s?\d{1,3}\b))(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
+    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:const|let|final|estimated|overall|p|pr|prob|probability|answer"
+    r"|understood|understanding|comprehension|learning|success|confidence|score|level|rate|estimate|value|result"
+    r"|number|float|double|of|that|the|student(?:['’]s)?)(?:(?:\b|(?=_))(?:[^\w\n]|_){1,4}|(?=(?-i:[A-Z])))){0,6}"
+    r"(?P<value>(?:(?:0?[.,]\d{1,4}|1\.0{1,4})(?:/1\b)?|\d{1,3}\s?(?:%|per\s?cent|(?:out\sof|/)\s?\d{1,3}\b))"
+    r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}(?:</\w{1,20}>)?(?:\n[`~]{3,9})?\s*\Z"
 )
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
@@ -139,7 +142,7 @@ def mentions(text: str) -> bool:
 # A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
     rf"(?i)[^\w\n]{{0,16}}{_NUMBER}probability[*_ \x22']{{0,4}}"
-    r"(?:[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    r"(?:,{1,5}(?=[01]?\.\d)|[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
@@ -185,7 +188,7 @@ def read_value_of_line(line: str) -> str | None:
 
 def _list_telling_words(label: str) -> set[str]:
     """Return the words of a label that say what its number is about."""
-    return set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
+    return set(re.findall(r"[a-z]+", split_camel_case(label).lower())) - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:
