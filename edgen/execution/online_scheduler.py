@@ -87,7 +87,6 @@ class OnlineScheduler:
         if grace is not None:
             self._grace = grace
         self._stopping.set()
-        self._workers.close()
         # Useless answers stop only this scheduler: concurrent ones continue with the same services.
         alone = isinstance(reason, UselessError) and len(self._work.schedulers) > 1
         for client in self._work.clients.values():
@@ -190,7 +189,6 @@ class OnlineScheduler:
             except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug is raised again
                 self.stop_for(error)
                 return
-        self._workers.close()
 
     def stop_for(self, error: BaseException) -> None:
         """Stop the run for an error of a unit. Raises the error if it is a bug."""

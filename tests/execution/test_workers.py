@@ -24,7 +24,6 @@ class Shop:
         for unit in units:
             self.begun.append(unit)
             await self.open.wait()
-        self.workers.close()
 
     async def run_failing(self, units: Iterator[int]) -> None:
         for unit in units:
@@ -79,10 +78,29 @@ async def test_after_the_end_none_begins() -> None:
     shop = Shop()
     running = asyncio.create_task(shop.workers.run(iter(range(10)), shop.run, 5, 3))
     await settle()
-    shop.workers.close()
-    shop.workers.note_retry()
-    await settle()
-    assert shop.begun == [0, 1]
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    shop.workers.note_retry()
+    await settle()
+    assert shop.begun == [0, 1]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_workers_run_several_rounds_of_units() -> None:
+    shop = Shop()
+    shop.open.set()
+    for start in (0, 10, 20):
+        await asyncio.wait_for(shop.workers.run(iter(range(start, start + 10)), shop.run, 5, 3), 10)
+    assert sorted(shop.begun) == [*range(30)]
+
+
+async def test_a_cancelled_worker_ends_the_run() -> None:
+    shop = Shop()
+    running = asyncio.create_task(shop.workers.run(iter(range(10)), shop.run, 5, 3))
+    await settle()
+    own = {asyncio.current_task(), running}
+    next(task for task in asyncio.all_tasks() if task not in own).cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert asyncio.all_tasks() == {asyncio.current_task()}
