@@ -271,7 +271,7 @@ def _find_item_flaw(item: Any, format_: Format) -> str | None:
     if not isinstance(item, Row):
         return f"gave a row that is {describe_type(item)}, not a Row or LeftOut"
     value = dict if format_.layout.scenario else object
-    kinds = {"value": value, "scenario": Scenario | None, "evidence": Evidence | None, "beside": Mapping}
+    kinds = {"value": value, "scenario": Scenario | None, "evidence": Evidence | None, "files": Mapping}
     for name, kind in kinds.items():
         if not isinstance(given := getattr(item, name), kind):
             return f"gave a Row whose `{name}` is {describe_type(given)}: {shorten(repr(given), 80)}"

@@ -231,7 +231,7 @@ class TestExport:
     def test_a_file_outside_of_its_folder(
         self, command: Command, site: Site, run: Path, tmp_path: Path, path: str
     ) -> None:
-        site.add("formats", "odd", make_format(f"{ROW}, beside={{'{path}': 'x'}})"))
+        site.add("formats", "odd", make_format(f"{ROW}, files={{'{path}': 'x'}})"))
         ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
         assert ended.code == 2, ended.out
         assert "The format 'odd' of odd-pack 1.0 raised ValueError: " in ended.err
@@ -242,7 +242,7 @@ class TestExport:
     def test_a_file_in_place_of_the_exports_own(
         self, command: Command, site: Site, run: Path, tmp_path: Path, name: str
     ) -> None:
-        site.add("formats", "odd", make_format(f"{ROW}, beside={{'{name}': 'x'}})"))
+        site.add("formats", "odd", make_format(f"{ROW}, files={{'{name}': 'x'}})"))
         ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
         assert ended.code == 2, ended.out
         assert f"raised ValueError: '{name}' is another file of the export" in ended.err
@@ -252,7 +252,7 @@ class TestExport:
         [
             (f"{ROW}, evidence='x')", "gave a Row whose `evidence` is a str: 'x'"),
             (f"{ROW}, scenario=5)", "gave a Row whose `scenario` is an int: 5"),
-            (f"{ROW}, beside=['x'])", "gave a Row whose `beside` is a list: ['x']"),
+            (f"{ROW}, files=['x'])", "gave a Row whose `files` is a list: ['x']"),
             ("yield LeftOut('x' * 100_000)", "which is not a name such as too_long"),
             (f"\n        while True: {ROW})", "gave 50 rows for 12 conversations and did not end"),
         ],

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -143,16 +144,14 @@ def require_shared_memory(folder: Path = _SHARED, size: int = _STORE) -> None:
     if not folder.is_dir():
         return
     try:
-        free = os.statvfs(folder)
-        if free.f_bsize * free.f_bavail < size:
+        if shutil.disk_usage(folder).free < size:
             return
         with tempfile.TemporaryFile(dir=folder) as file:
             file.truncate(size)
     except OSError as error:
         raise ProviderError(
             f"Ray cannot start on this machine: it cannot make a file of {size // 2**20} MiB in {folder} "
-            f"({error.strerror}). Make this folder writable, and raise the limit of files' sizes (ulimit -f) if there "
-            "is one."
+            f"({error.strerror}). Make this folder writable, and raise the limit of files' sizes if there is one."
         ) from None
 
 
