@@ -24,7 +24,7 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.rollout import add_advice
+from edgen.execution.failure_texts import add_advice
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan

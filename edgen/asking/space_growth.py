@@ -16,8 +16,8 @@ from edgen.core.files import remove_leftovers
 from edgen.core.text import is_forbidden
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
+from edgen.execution.failure_texts import add_advice
 from edgen.execution.progress import ProgressCounts
-from edgen.execution.rollout import add_advice
 from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent

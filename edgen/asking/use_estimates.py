@@ -16,10 +16,10 @@ from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.units import UnitAsker
 from edgen.core.options import Via
-from edgen.core.plugins.faults import close_generator
 from edgen.cost.assumptions import ASKS, RENDERED, estimate_answer_tokens
 from edgen.cost.tokens import TokenCounter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange
+from edgen.protocols.parts import close_generator
 from edgen.providers import Backend
 from edgen.store.ledger import run_status
 

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import textwrap
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.plugins.background import BackgroundErrors
+from edgen.core.plugins import background
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import (
@@ -219,8 +220,9 @@ def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code of its end; SystemExit passes through."""
     _came.clear()
     registry.warned.clear()
-    background = BackgroundErrors()
-    background.install()
+    hooks = threading.excepthook, sys.unraisablehook
+    threading.excepthook, sys.unraisablehook = background.on_thread, background.on_cleanup
+    background.reported.clear()
     _kept.append(sys.stdout)
     _kept_errors.append(sys.stderr)
     before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
@@ -234,7 +236,7 @@ def run_guarded(run: Callable[[], object]) -> int:
         with _ignore_signals():
             _report_end(end)
     finally:
-        background.remove()
+        threading.excepthook, sys.unraisablehook = hooks
         del _kept[-1], _kept_errors[-1]
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.config import Limits
-from edgen.core.errors import CallError, EdgenError, FailuresError, ProviderError, StoppedError, UselessError
+from edgen.core.errors import CallError, EdgenError, ProviderError, StoppedError, UselessError
 from edgen.core.plugins.cancelling import refuse_cancellation
 from edgen.core.plugins.faults import find_fault
 from edgen.core.values import Address, Reply, Request, TaskId
@@ -19,14 +19,17 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.failure_texts import (
+    make_backend_prefix,
+    make_silence_error,
+    make_unreachable_error,
+    write_away_note,
+)
 from edgen.execution.joined_calls import CallPlace, JoinedCalls, split_choices
 from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
-    GO_ON,
     AnyRollout,
     OutcomeRecorder,
-    describe_failure,
-    make_backend_prefix,
     run_task,
 )
 from edgen.execution.scheduler import Work
@@ -310,10 +313,10 @@ class Watchdog:
             if admission.unreachable:
                 patience = self.find_patience(admission)
                 if admission.refused_for + 2 * self.every > patience:
-                    error = _make_silence_error if admission.answered else _make_unreachable_error
+                    error = make_silence_error if admission.answered else make_unreachable_error
                     return error(role, heard.client, patience)
             elif silent > self._give_up_after and several > self._attempt:
-                return _make_silence_error(role, heard.client, self._give_up_after)
+                return make_silence_error(role, heard.client, self._give_up_after)
         return None
 
     def find_patience(self, admission: Admission) -> float:
@@ -325,7 +328,7 @@ class Watchdog:
         for role, heard in self._heard.items():
             unreachable = heard.client.admission.unreachable
             if unreachable and not heard.told:
-                yield _write_away_note(role, heard.client, self.find_patience(heard.client.admission))
+                yield write_away_note(role, heard.client, self.find_patience(heard.client.admission))
             heard.told = unreachable
 
     def list_other_models(self) -> Iterator[str]:
@@ -357,35 +360,3 @@ class _ClientSilence:
             if client.begun > 1 or (client.begun and client.out > 1):
                 self._several += passed
         return self._silent, self._several
-
-
-def _make_silence_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
-    waiting = client.out + client.admission.waiting if client.admission.unreachable else client.out
-    return FailuresError(
-        f"{make_backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
-        f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
-        f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is "
-        f"only slow, raise limits.give_up_after. {GO_ON}"
-    )
-
-
-def _make_unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
-    return FailuresError(
-        f"{make_backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered "
-        f"once.{_describe_last_failure(client)} "
-        f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
-    )
-
-
-def _describe_last_failure(client: ModelClient) -> str:
-    failure = client.last_failure
-    return "" if failure is None else f" The last failure was {describe_failure(failure)}."
-
-
-def _write_away_note(role: str, client: ModelClient, seconds: float) -> str:
-    """Return the note on a service that became unreachable."""
-    said = describe_failure(client.last_failure) if client.last_failure is not None else "no connection"
-    return (
-        f"{make_backend_prefix(role)}The service is away ({said}). edgen retries until it answers, for "
-        f"{seconds:g} s at most."
-    )

@@ -20,15 +20,16 @@ from edgen.core.errors import (
     LongPromptError,
     ProviderError,
 )
-from edgen.core.plugins.faults import blame, close_generator, refuse_value
+from edgen.core.plugins.faults import blame, refuse_value
 from edgen.core.text import describe_type
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.early_stop import USELESS, Usefulness
+from edgen.execution.failure_texts import GO_ON, add_advice, describe_failure, make_backend_prefix
 from edgen.execution.scheduler import Work
 from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
-from edgen.protocols.parts import Settled, Spent, Task
+from edgen.protocols.parts import Settled, Spent, Task, close_generator
 from edgen.store.ledger import Outcome
 from edgen.store.ledger.facts import SIMULATED, put_fact
 from edgen.store.ledger.ledger import make_outcome_statements
@@ -368,36 +369,3 @@ class OutcomeRecorder:
         )
         self._work.ledger.settle(outcome, self._work.fingerprint, None)
         self._work.counts.settle(settled.status, settled.reason)
-
-
-GO_ON = "Then run the same command again to resume."
-ADVICE = {
-    FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the "
-    "job names.",
-    FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
-    FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
-    FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the "
-    "job.",
-    FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and "
-    "`extra_body`.",
-    FailureKind.BAD_OUTPUT: "The server cannot read what its own model wrote: look at its chat template and "
-    "parser, and give the model room with `max_tokens`.",
-    FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it "
-    "more context.",
-}
-
-
-def add_advice(failure: CallError) -> str:
-    """Return a sentence about a refusal, with advice for the user."""
-    what = ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
-    return f"The service refused: {describe_failure(failure)}. {what}"
-
-
-def make_backend_prefix(role: str) -> str:
-    """Return the prefix of a sentence about a role's backend; empty if a job has only one backend."""
-    return "" if role == "default" else f"Backend {role}: "
-
-
-def describe_failure(failure: CallError) -> str:
-    """Return a failure without its full stop."""
-    return str(failure).rstrip(" .?!")

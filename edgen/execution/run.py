@@ -357,7 +357,7 @@ class ActiveRun:
         again = " Failed ones are tried again when the same command is run again." if counts.failed else ""
         more = ""
         if FailureKind.CONTEXT_OVERFLOW in lost:
-            from edgen.execution.rollout import ADVICE
+            from edgen.execution.failure_texts import ADVICE
 
             more = f" {ADVICE[FailureKind.CONTEXT_OVERFLOW]}"
         elif "no_branch" in lost:

@@ -15,13 +15,13 @@ import msgspec
 
 from edgen.config import ANNOTATOR, find_backend
 from edgen.core.forms import list_answer_kinds
-from edgen.core.plugins.faults import close_generator
 from edgen.core.registry import find_plugin
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck
 from edgen.protocols.base import find_role_words
+from edgen.protocols.parts import close_generator
 from edgen.providers import find_calls
 
 _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})

@@ -58,26 +58,9 @@ from edgen.reading.hollow import find_hollow, find_hollow_turn
 from edgen.space.model import Scene, Space
 
 __all__ = [
-    "ConversationProtocol",
-    "Conversing",
-    "ExpectedCall",
-    "FindFile",
-    "NoSettings",
-    "Prompting",
-    "Protocol",
-    "Question",
-    "Result",
-    "Rounds",
-    "Rules",
-    "Simulation",
-    "Starter",
-    "Template",
-    "ask",
-    "describe_ending",
-    "find_role_words",
-    "make_call_seed",
-    "transcript_of",
-    "unread",
+    "ConversationProtocol", "Conversing", "ExpectedCall", "FindFile", "NoSettings", "Prompting",
+    "Protocol", "Question", "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask",
+    "describe_ending", "find_role_words", "make_call_seed", "transcript_of", "unread",
 ]  # fmt: skip
 
 T = TypeVar("T")

@@ -17,6 +17,8 @@ import msgspec
 
 from edgen.config import BackendConfig, Branch, CallSettings, TooLong
 from edgen.core.forms import AnyForm, Form
+from edgen.core.plugins.faults import blame
+from edgen.core.registry import Kind
 from edgen.core.resources import Folder
 from edgen.core.text import is_forbidden, join_list
 from edgen.core.values import (
@@ -377,3 +379,12 @@ def learner(roles: Sequence[SpaceRole]) -> str | None:
     """Return the role that learns; None if no role teaches."""
     names = [role.name for role in roles]
     return next(filter(learns, names), None) if any(map(teaches, names)) else None
+
+
+def close_generator(kind: Kind, name: str, work: Generator[Any, Any, Any]) -> None:
+    """Close a generator of the object of this kind and name. Raises FaultyPluginError if a plugin's generator
+    yields again or raises."""
+    try:
+        work.close()
+    except BaseException as error:  # noqa: BLE001 - raised again
+        blame(kind, name, error, "when its generator was closed")

@@ -41,13 +41,14 @@ from edgen.reading.lines.frames import cut_at_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
-from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.other_speaker import HINTS, holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import (
     are_spoken,
     excerpt,
+    find_marks,
     holds_pair,
     list_marks,
     replace_surrogates,
@@ -117,7 +118,11 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         _learn_layout(answer, replace(result, repairs=result.repairs[len(repairs) :]), roles)
-    return result, result.turns if isinstance(result, Conversation) else ()
+    if isinstance(result, Rejection) or HINTS.isdisjoint(
+        find_marks("".join([turn.text for turn in result.turns]))
+    ):
+        return result, ()
+    return result, result.turns
 
 
 def _may_be_keyed(result: Conversation) -> bool:

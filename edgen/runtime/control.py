@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, RunError, StoppedError, UsageError
 from edgen.core.files import write_whole
-from edgen.core.plugins.background import BackgroundErrors
+from edgen.core.plugins import background
 from edgen.core.plugins.cancelling import GuardedTask, refuse_cancellation
 from edgen.execution.progress import Event, Events
 from edgen.providers import list_key_requests
@@ -239,7 +239,7 @@ def _make_guarded_task(
 async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     loop.set_task_factory(None)
-    loop.set_exception_handler(BackgroundErrors().on_loop)
+    loop.set_exception_handler(background.on_loop)
     own = vars(loop)
     own["stop"] = _refuse_stop
     try:

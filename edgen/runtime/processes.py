@@ -25,7 +25,7 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.plugins.background import BackgroundErrors
+from edgen.core.plugins import background
 from edgen.core.plugins.faults import find_fault
 from edgen.core.version import __version__
 
@@ -232,7 +232,7 @@ def keep_output() -> IO[bytes]:
     sys.stdout.flush()
     _out.append(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
-    BackgroundErrors().install()
+    threading.excepthook, sys.unraisablehook = background.on_thread, background.on_cleanup
     return _out[-1]
 
 

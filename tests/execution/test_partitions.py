@@ -199,7 +199,8 @@ async def test_the_first_to_stop_does_not_hurry_the_others(tmp_path: Path) -> No
             await asyncio.sleep(0.3)
         made = await end(process)
         assert made.code == 130, made.err
-        assert (server.asked.total(), server.answered.total()) == (IN_FLIGHT, IN_FLIGHT)
+        # On a busy machine, a partition may hear of the stop after its first call was answered.
+        assert IN_FLIGHT <= server.asked.total() == server.answered.total() < 2 * IN_FLIGHT
 
 
 async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:

@@ -56,9 +56,14 @@ def test_marks_that_count_turns_or_open_blocks_belong_to_the_layout(form: str) -
     assert result.probability == 0.8
 
 
-def test_a_letter_with_a_number_is_a_label_where_a_legend_says_so() -> None:
-    result = read_reply("T = Teacher, S = Student\n\n" + make_reply("{letter}{pair}. {said}"))
+@pytest.mark.parametrize("form", ["{letter}{pair}. {said}", "{letter}: {said}", "{n}. {letter}: {said}"])
+@pytest.mark.parametrize(
+    "legend", ["T = Teacher, S = Student", "(T: teacher, S: student)", "T: Teacher; S: Student"]
+)
+def test_a_legend_is_no_turn(legend: str, form: str) -> None:
+    result = read_reply(f"{legend}\n\n" + make_reply(form))
     assert [turn.text for turn in result.turns] == SAID
+    assert [turn.role for turn in result.turns] == ROLES
 
 
 @pytest.mark.parametrize("numbers", [(3, 1, 2, 5, 4, 6), (2, 2, 2, 2, 2, 2), (1, 2, 3, 4, 5, 7)])

@@ -25,56 +25,47 @@ _CALLBACK = "in a callback"
 _CLEANUP = "when its object was destroyed"
 
 
-class BackgroundErrors:
-    """Hooks of the interpreter and of event loops, which report errors of plugins."""
+reported: set[tuple[str, str, int]] = set()
+"""Type, file and line of each reported error. A command begins with none."""
 
-    def __init__(self) -> None:
-        self._reported: set[tuple[str, str, int]] = set()  # type, file and line of each reported error
-        self._hear_thread = threading.excepthook
-        self._hear_cleanup = sys.unraisablehook
 
-    def install(self) -> None:
-        """Report errors of this process from now on."""
-        threading.excepthook = self._on_thread
-        sys.unraisablehook = self._on_cleanup
+def on_thread(args: threading.ExceptHookArgs) -> None:
+    """Handle an error that ends a thread; for `threading.excepthook`."""
+    if isinstance(args.exc_value, SystemExit) or not _report(args.exc_value, _THREAD):
+        threading.__excepthook__(args)
 
-    def remove(self) -> None:
-        """Restore the earlier hooks."""
-        threading.excepthook = self._hear_thread
-        sys.unraisablehook = self._hear_cleanup
 
-    def on_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Handle an error in an event loop; for `set_exception_handler`."""
-        error = context.get("exception")
-        if isinstance(error, SystemExit | KeyboardInterrupt):
-            return  # the loop raises it to its caller, too
-        about = _TASK if "task" in context or "future" in context else _CALLBACK
-        if not self._report(error, about):
-            loop.default_exception_handler(context)
+def on_cleanup(args: sys.UnraisableHookArgs) -> None:
+    """Handle an error in a destructor or the like; for `sys.unraisablehook`."""
+    if not _report(args.exc_value, _CLEANUP, _find_module(args.object)):
+        sys.__unraisablehook__(args)
 
-    def _on_thread(self, args: threading.ExceptHookArgs) -> None:
-        if isinstance(args.exc_value, SystemExit) or not self._report(args.exc_value, _THREAD):
-            self._hear_thread(args)
 
-    def _on_cleanup(self, args: sys.UnraisableHookArgs) -> None:
-        if not self._report(args.exc_value, _CLEANUP, _find_module(args.object)):
-            self._hear_cleanup(args)
+def on_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Handle an error in an event loop; for `set_exception_handler`."""
+    error = context.get("exception")
+    if isinstance(error, SystemExit | KeyboardInterrupt):
+        return  # the loop raises it to its caller, too
+    about = _TASK if "task" in context or "future" in context else _CALLBACK
+    if not _report(error, about):
+        loop.default_exception_handler(context)
 
-    def _report(self, error: BaseException | None, about: str, module: str | None = None) -> bool:
-        """Report a plugin's error, unless one of its type was reported from the same line; return whether it
-        is a plugin's."""
-        if error is None or is_from_signal(error) or (fault := find_raiser(error, about, module)) is None:
-            return False
-        trace, place = error.__traceback__, ("", 0)
-        while trace is not None:
-            place, trace = (trace.tb_frame.f_code.co_filename, trace.tb_lineno), trace.tb_next
-        kind = (type(error).__qualname__, *place)
-        if kind not in self._reported:
-            self._reported.add(kind)
-            logging.getLogger("edgen").warning(
-                "edgen: %s The command continues.", escape_for_terminal(str(fault))
-            )
-        return True
+
+def _report(error: BaseException | None, about: str, module: str | None = None) -> bool:
+    """Report a plugin's error, unless one of its type was reported from the same line; return whether it is a
+    plugin's."""
+    if error is None or is_from_signal(error) or (fault := find_raiser(error, about, module)) is None:
+        return False
+    trace, place = error.__traceback__, ("", 0)
+    while trace is not None:
+        place, trace = (trace.tb_frame.f_code.co_filename, trace.tb_lineno), trace.tb_next
+    kind = (type(error).__qualname__, *place)
+    if kind not in reported:
+        reported.add(kind)
+        logging.getLogger("edgen").warning(
+            "edgen: %s The command continues.", escape_for_terminal(str(fault))
+        )
+    return True
 
 
 def _find_module(code: Any) -> str | None:

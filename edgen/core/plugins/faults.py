@@ -10,7 +10,7 @@ import functools
 import logging
 import math
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -55,15 +55,6 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
     if raised is error:
         raise error
     raise raised from error
-
-
-def close_generator(kind: Kind, name: str, work: Generator[Any, Any, Any]) -> None:
-    """Close a generator of the object of this kind and name. Raises FaultyPluginError if a plugin's generator
-    yields again or raises."""
-    try:
-        work.close()
-    except BaseException as error:  # noqa: BLE001 - raised again
-        blame(kind, name, error, "when its generator was closed")
 
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:

@@ -31,8 +31,8 @@ from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
 from edgen.execution.batch.round import make_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, make_service_error
+from edgen.execution.failure_texts import GO_ON, describe_failure
 from edgen.execution.progress import Events
-from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.batches import (
     BatchService,
     OversizedError,

@@ -22,6 +22,7 @@ from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
 from edgen.execution.batch.round import RoundPlanner, WaitingTasks
 from edgen.execution.client.budget import BudgetExhausted, Reservation
+from edgen.execution.failure_texts import GO_ON
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.open_batches import (
     begin_batch_period,
@@ -30,7 +31,6 @@ from edgen.execution.open_batches import (
     open_batches_error,
     read_first_sent_time,
 )
-from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService
 from edgen.store.ledger import OPEN, NotedBatch

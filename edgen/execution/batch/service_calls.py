@@ -11,8 +11,8 @@ from typing import TypeVar
 from edgen.config import Limits
 from edgen.core.errors import FATAL, CallError, FailureKind, ProviderError
 from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.failure_texts import GO_ON, add_advice, describe_failure
 from edgen.execution.progress import Events
-from edgen.execution.rollout import GO_ON, add_advice, describe_failure
 from edgen.providers.batches import OversizedError
 
 T = TypeVar("T")

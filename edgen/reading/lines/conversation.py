@@ -71,8 +71,6 @@ _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that ma
 _HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
 _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
-
-
 _DELIMITERS = (",", ";", "\t")  # between the cells of a table
 _MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored

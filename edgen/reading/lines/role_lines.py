@@ -21,6 +21,7 @@ from edgen.reading.lines.labels import (
     UNDERLINE,
     open_key,
 )
+from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape, have_two_speakers, keep
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.marker import find_marker
@@ -29,6 +30,7 @@ _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
 _ODD = _BOLD | _STRINGS | {*"-="}  # first characters of a body that may hold a part of its label
 _ASSIGNS = (":", "=")
+_LEGEND = 60  # characters of one on a line
 _MENTIONS = frozenset('@:"')
 _SIGN = compile_later(r"[^\W_]|\{")  # a character of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
@@ -352,6 +354,10 @@ def _cut_at_aliases(text: str, pattern: RolePattern, roles: RoleWords) -> Lines:
         line = RoleLine(called, label, body, prefix, "colon", False, role is None)
         _open(line)
         lines.append(line)
+    first = lines[0].label + lines[0].body if lines else ""
+    if len(first) <= _LEGEND and [name in first.lower() for name in roles.by_name].count(True) > 1:
+        # `(T: teacher, S: student)`
+        lead, lines = (lead, lines) if read_legend(first, roles)[0] is None else (lead + first, lines[1:])
     return keep(Lines(lead, lines), [line for line in lines if line.role])
 
 

@@ -70,7 +70,7 @@ DIGESTS = {
     "batch_create_lost=1:0.01": "f943158d30ca",
     "cancelled": "455a9641465d",
     "expired": "7d26bc1d712e",
-    "changed bodies": "91bf3531917a",
+    "changed bodies": "ea6d8d5647a9",
 }
 TEXT = "Teacher: Hello. What is a half?\nStudent: One of two – \u00fcberall the same parts, I think.\n" * 2
 
