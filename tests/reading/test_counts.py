@@ -97,6 +97,8 @@ def test_a_number_in_some_turns_is_speech() -> None:
         "Pr(understood) = 80%",
         "set probability to 0.8",
         "p: 0.8",
+        "[10:20] <Probability> 0.8",
+        "17|Probability|0.8",
     ],
 )
 def test_a_probability_may_have_a_name_of_code(line: str) -> None:
