@@ -120,6 +120,7 @@ def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(
         _choose(page)
         page.click("#paper button")
         page.wait_for_selector("#answer")
+        page.wait_for_load_state()  # the page's scripts have come
         page.fill("textarea", "I wrote this while nobody listened.")
         page.reload()
         page.wait_for_function("document.querySelector('textarea').value.startsWith('I wrote this')")

@@ -43,12 +43,15 @@ function draftOf(form) {
   return answers.length ? `${DRAFT}${answers}` : null;
 }
 
-document.addEventListener("input", ({ target }) => {
-  const name = target.form && draftOf(target.form);
+function keep(form) {
+  const name = form && draftOf(form);
   if (!name) return;
-  const written = [...new FormData(target.form)].filter(([field]) => !OF_PAGE.includes(field));
+  const written = [...new FormData(form)].filter(([field]) => !OF_PAGE.includes(field));
   sessionStorage.setItem(name, JSON.stringify(written));
-});
+}
+document.addEventListener("input", ({ target }) => keep(target.form));
+// What was typed before this script came.
+for (const text of document.querySelectorAll("textarea")) if (text.value !== text.defaultValue) keep(text.form);
 
 // Fill in the drafts of the forms that are shown, and forget those of others: they were answered.
 export function restore() {
