@@ -15,6 +15,9 @@ numbers, with few bytes each. shingles_of, are_alike, ALIKE: near-duplicates.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from edgen import plugin
 from edgen.core.digest import DigestTable as DigestTable
 from edgen.core.digest import hash64 as hash64
 from edgen.core.pictures import pictures_in as pictures_in
@@ -33,10 +36,27 @@ from edgen.core.text import quantity as quantity
 from edgen.core.text import readable_name as readable_name
 from edgen.core.text import replace_surrogates as replace_surrogates
 from edgen.core.text import shorten as shorten
-from edgen.reading.detect import join_words as join_words
-from edgen.reading.detect import loops as loops
-from edgen.reading.detect import words as words
-from edgen.reading.similar_texts import ALIKE as ALIKE
-from edgen.reading.similar_texts import are_alike as are_alike
-from edgen.reading.similar_texts import shingles_of as shingles_of
-from edgen.reading.text.characters import excerpt as excerpt
+
+if TYPE_CHECKING:
+    from edgen.reading.detect import join_words as join_words
+    from edgen.reading.detect import loops as loops
+    from edgen.reading.detect import words as words
+    from edgen.reading.similar_texts import ALIKE as ALIKE
+    from edgen.reading.similar_texts import are_alike as are_alike
+    from edgen.reading.similar_texts import shingles_of as shingles_of
+    from edgen.reading.text.characters import excerpt as excerpt
+
+_LATER = {
+    "edgen.reading.detect": "join_words loops words",
+    "edgen.reading.similar_texts": "ALIKE are_alike shingles_of",
+    "edgen.reading.text.characters": "excerpt",
+}
+"""The names imported at their first use, by module: commands of domains need none of them to be listed."""
+
+
+def __getattr__(name: str) -> Any:
+    return plugin.import_name(__name__, name, _LATER)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *" ".join(_LATER.values()).split()]
