@@ -37,20 +37,16 @@ from edgen.providers import Backend, list_servers
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, OutstandingCalls, RunPlan, sum_charges_at
 from edgen.store.ledger.facts import (
+    END,
     OWNER,
     RETRIES,
     SERVERS,
+    TIMEOUTS,
+    WORKERS,
     ServerCounts,
+    SessionEnd,
     WorkerCounts,
     add_servers,
-    note_end,
-    note_retries,
-    note_servers,
-    note_timeouts,
-    note_workers,
-    read_retries,
-    read_servers,
-    read_timeouts,
 )
 
 _STAYS = "This run's share of the budget counts as spent until the run starts again."
@@ -167,11 +163,11 @@ class RunSession:
         self.scheduler = scheduler(work)
         shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
-        self._retried_before = Counter(read_retries(ledger.read_fact(RETRIES), ledger.path))
+        self._retried_before = Counter(RETRIES.read(ledger.read_fact, ledger.path))
         self._retries_noted = 0
-        self._timeouts_before = read_timeouts(ledger.read_fact, ledger.path)
+        self._timeouts_before = TIMEOUTS.read(ledger.read_fact, ledger.path) or 0
         self._timeouts_noted = 0
-        self._servers_before = read_servers(ledger.read_fact(SERVERS), ledger.path)
+        self._servers_before = SERVERS.read(ledger.read_fact, ledger.path) or {}
         self._servers_noted: dict[str, ServerCounts] = {}
         self._workers_noted: dict[str, WorkerCounts] = {}
 
@@ -316,18 +312,19 @@ class RunSession:
         try:
             if self.counts.retried_by.total() != self._retries_noted:
                 self._retries_noted = self.counts.retried_by.total()
-                note_retries(self.ledger, self._retried_before + self.counts.retried_by)
+                retries = self._retried_before + self.counts.retried_by
+                RETRIES.note(self.ledger.set_fact, dict(sorted(retries.items())))
             if (timeouts := self.timeouts) != self._timeouts_noted:
                 self._timeouts_noted = timeouts
-                note_timeouts(self.ledger, self._timeouts_before + timeouts)
+                TIMEOUTS.note(self.ledger.set_fact, self._timeouts_before + timeouts)
             if (servers := self.servers) != self._servers_noted:
                 self._servers_noted = servers
-                note_servers(self.ledger, add_servers(self._servers_before, servers))
+                SERVERS.note(self.ledger.set_fact, add_servers(self._servers_before, servers))
             if (workers := self.scheduler.workers) != self._workers_noted:
                 self._workers_noted = dict(workers)
-                note_workers(self.ledger, workers)
+                WORKERS.note(self.ledger.set_fact, self._workers_noted)
             if reason:
-                note_end(self.ledger, self._number, reason)
+                END.note(self.ledger.set_fact, SessionEnd(self._number, reason))
             self.ledger.note_session(
                 self._number,
                 replayed=self.counts.replayed,

@@ -25,16 +25,12 @@ from edgen.store.ledger.facts import (
     END,
     RETRIES,
     SERVERS,
+    TIMEOUTS,
     WORKERS,
     ServerCounts,
     WorkerCounts,
     add_servers,
     count_ended_rounds,
-    read_end,
-    read_retries,
-    read_servers,
-    read_timeouts,
-    read_workers,
 )
 from edgen.store.run_folder import RunFolder
 
@@ -316,10 +312,10 @@ def _read_ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
         out=Amount.of(*kept.out) if any(kept.out) else UNSET,
         unanswered=Amount.of(*kept.unanswered) if any(kept.unanswered) else UNSET,
         lost_replies=kept.lost_replies or UNSET,
-        retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
-        timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
-        servers=read_servers(kept.facts.get(SERVERS), ledger) or UNSET,
-        workers=read_workers(kept.facts.get(WORKERS), ledger) or UNSET,
+        retried=RETRIES.read(kept.facts.get, ledger) or UNSET,
+        timeouts=TIMEOUTS.read(kept.facts.get, ledger) or UNSET,
+        servers=SERVERS.read(kept.facts.get, ledger) or UNSET,
+        workers=WORKERS.read(kept.facts.get, ledger) or UNSET,
         stopped=_find_stop_reason(kept, ledger, held=held),
         last=status.describe_last_end(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
@@ -332,7 +328,9 @@ def _find_stop_reason(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopp
     detail = status.describe_last_end(held=held)
     if detail is None or status.ended_at is None:
         return UNSET
-    reason = read_end(kept.facts.get(END), status.session, ledger) or status.find_state(held=held)
+    end = END.read(kept.facts.get, ledger)  # missing after a kill, or an earlier session's
+    reason = end.reason if end is not None and end.session == status.session else None
+    reason = reason or status.find_state(held=held)
     if status.session_state == "running":
         reason = "killed"
     return Stopped(reason, detail, _format_iso(status.ended_at))

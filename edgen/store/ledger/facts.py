@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Generic, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -22,14 +22,7 @@ from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import decode_fact
 from edgen.store.ledger.writer import Statement
 
-
-class WritableLedger(Protocol):
-    """A ledger that is open for writing."""
-
-    def set_fact(self, name: str, value: str) -> None:
-        """Queue a fact."""
-
-
+T = TypeVar("T")
 LOST = "lost_replies"
 PLAN = "plan"
 OWNER = "budget owner"  # the ledger's id in a shared budget
@@ -127,46 +120,27 @@ def _make_fact_error(reader: CheckedReader, name: str, rows: Mapping[str, Any]) 
     )
 
 
-END, RETRIES, SERVERS, TIMEOUTS = "end", "retries", "servers", "timeouts"  # the facts' names
-WORKERS = "workers"
+class JsonFact(Generic[T]):
+    """A fact stored as JSON: its name, the type of its value, and its words in an error message."""
+
+    def __init__(self, name: str, kind: type[T], words: str) -> None:
+        self.name, self._kind, self._words = name, kind, words
+
+    def note(self, set_fact: Callable[[str, str], None], value: T) -> None:
+        """Store the value. `set_fact`: stores a fact by its name."""
+        set_fact(self.name, msgspec.json.encode(value).decode())
+
+    def read(self, read_fact: Callable[[str], str | None], path: Path) -> T | None:
+        """Return the value; None if it is missing. `read_fact`: returns a fact by its name. Raises
+        DamagedError for an invalid fact of the ledger at `path`."""
+        return decode_fact(read_fact(self.name), self._kind, path, self._words)
 
 
-class _End(msgspec.Struct, frozen=True):
-    """The reason why a session ended, in one word."""
+class SessionEnd(msgspec.Struct, frozen=True):
+    """The reason why a session ended early, in one word."""
 
     session: int
     reason: str
-
-
-def note_end(ledger: WritableLedger, session: int, reason: str) -> None:
-    """Queue the reason why a session ended early."""
-    ledger.set_fact(END, msgspec.json.encode(_End(session, reason)).decode())
-
-
-def read_end(noted: str | None, session: int, path: Path) -> str | None:
-    """Return why a session ended; None if it stored no reason, as after a kill."""
-    end = decode_fact(noted, _End, path, "why it ended")
-    return end.reason if end is not None and end.session == session else None
-
-
-def note_retries(ledger: WritableLedger, counts: Mapping[str, int]) -> None:
-    """Queue the total number of retries, by reason."""
-    ledger.set_fact(RETRIES, msgspec.json.encode(dict(sorted(counts.items()))).decode())
-
-
-def read_retries(noted: str | None, path: Path) -> dict[str, int]:
-    """Return the total number of retries, by reason."""
-    return decode_fact(noted, dict[str, int], path, "its retries") or {}
-
-
-def note_timeouts(ledger: WritableLedger, count: int) -> None:
-    """Queue the total number of attempts that timed out."""
-    ledger.set_fact(TIMEOUTS, str(count))
-
-
-def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
-    """Return the total number of attempts that timed out. `fact` returns a fact by its name."""
-    return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
 
 
 class WorkerCounts(msgspec.Struct, frozen=True):
@@ -178,16 +152,6 @@ class WorkerCounts(msgspec.Struct, frozen=True):
     failures: int
     ended: int
     lost: bool
-
-
-def note_workers(ledger: WritableLedger, workers: Mapping[str, WorkerCounts]) -> None:
-    """Queue the workers of this start, by node and process."""
-    ledger.set_fact(WORKERS, msgspec.json.encode(dict(workers)).decode())
-
-
-def read_workers(noted: str | None, path: Path) -> dict[str, WorkerCounts]:
-    """Return the workers of the last start that had workers."""
-    return decode_fact(noted, dict[str, WorkerCounts], path, "its workers") or {}
 
 
 class ServerCounts(msgspec.Struct, frozen=True):
@@ -211,14 +175,12 @@ def add_servers(*each: Mapping[str, ServerCounts]) -> dict[str, ServerCounts]:
     return total
 
 
-def note_servers(ledger: WritableLedger, counts: Mapping[str, ServerCounts]) -> None:
-    """Queue the total calls by server."""
-    ledger.set_fact(SERVERS, msgspec.json.encode(dict(counts)).decode())
-
-
-def read_servers(noted: str | None, path: Path) -> dict[str, ServerCounts]:
-    """Return the total calls by server; empty if no backend has several servers."""
-    return decode_fact(noted, dict[str, ServerCounts], path, "its servers") or {}
+END = JsonFact("end", SessionEnd, "why it ended")  # of the last session that ended early
+RETRIES = JsonFact("retries", dict[str, int], "its retries")  # number of all sessions, by reason
+TIMEOUTS = JsonFact("timeouts", int, "its timeouts")  # attempts of all sessions that timed out
+SERVERS = JsonFact("servers", dict[str, ServerCounts], "its servers")  # calls of all sessions, by server
+# workers of the last start that had workers, by node and process
+WORKERS = JsonFact("workers", dict[str, WorkerCounts], "its workers")
 
 
 class Clause(msgspec.Struct, frozen=True):
