@@ -13,7 +13,6 @@ import itertools
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
 
 import msgspec
 
@@ -152,27 +151,6 @@ def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
         if abs(count - target) <= abs(best.count - target):
             best = HeldOutGroups(below=end, count=count)
     return best
-
-
-class GroupedRun(Protocol):
-    """A ledger of a run or of an arm: its groups, and the selection from which it was made."""
-
-    @property
-    def selection(self) -> Any:
-        """The selection; None for a generated run. Its `split` may state another rule."""
-
-    def iterate_groups(self) -> Iterable[Group]:
-        """Return the groups, by ascending hash."""
-
-
-def choose_side(views: Collection[GroupedRun], share: float) -> HeldOutGroups:
-    """Return the common test side of these arms: by a split that was chosen afterwards if there is one."""
-    selections = (view.selection for view in views)
-    rule = next((one.split for one in selections if one is not None and one.split is not None), None)
-    groups = [view.iterate_groups() for view in views]
-    if rule is None:
-        return choose_common_side(groups, share)
-    return choose_common_side(groups, rule.test, in_order=rule.in_order)
 
 
 def choose_common_side(

@@ -37,7 +37,7 @@ from edgen.families.base import Recorded, blame_reader, family_of, read_record, 
 from edgen.families.reader import RecordContents
 from edgen.space import Space, digest_content, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
+from edgen.space.splits import HeldOutGroups, choose_test_side
 from edgen.store.layers import (
     LayerFacts,
     LayerJoin,
@@ -51,6 +51,7 @@ from edgen.store.pairs_file import read_pairs, read_pairs_between
 from edgen.store.run_facts import describe_selections, has_noted_space, read_noted_facts, read_space_facts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, cut_plan, require_order
+from edgen.store.split_side import choose_side
 
 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
