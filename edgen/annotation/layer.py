@@ -91,20 +91,10 @@ class LayerFolder:
         now = LayerNotes(labels=asking.labels, unit=asking.unit)
         self.run.note(self.noted, msgspec.to_builtins(now))
 
-    def write_labels(self, lines: Iterable[bytes]) -> int:
-        """Write the layer's labels.jsonl; return how many lines it has."""
-        return self.run.write_lines(self.labels, lines)
-
     def read_facts(self, name: str) -> dict[str, Any] | None:
         """Return the notes on an annotator; None if it was never asked."""
         path = self.annotators / f"{name}.json"
         return read_noted(path, dict[str, Any]) if name in self.list_ledgers() else None
-
-    def has_begun_in_prose(self, name: str) -> bool:
-        """Return whether the annotator of that name started without forms, before forms existed. It continues
-        without them."""
-        before = self.read_facts(name)
-        return before is not None and "forms" not in before
 
     def require_same_annotator(self, name: str, facts: Mapping[str, Any]) -> None:
         """Raise UsageError if the layer's annotator of that name has another backend, template or setting."""
@@ -162,7 +152,7 @@ def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
 def write_labels(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> int:
     """Write the layer's labels.jsonl from the ledgers of its annotators and the files of people. Return the
     number of units with labels."""
-    return layer.write_labels(map(_encode, list_units(reader, layer, asking)))
+    return layer.run.write_lines(layer.labels, map(_encode, list_units(reader, layer, asking)))
 
 
 def list_units(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> Iterator[UnitLabels]:

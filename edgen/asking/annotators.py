@@ -241,7 +241,8 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         before = self.layer.read_facts(name)
         seeded = job.backends[ROLE].seeds_several if before is None else SEEDS in before
         sample = grow_sample(before, self.options.sample)
-        if prompt.forms == "auto" and self.layer.has_begun_in_prose(name):
+        # An annotator that started before forms existed continues without them.
+        if prompt.forms == "auto" and before is not None and "forms" not in before:
             prompt = dataclasses.replace(prompt, forms="prose")
         annotator = make_annotator(name, backend, prompt, self.asking, sample, kind=self.kind, seeded=seeded)
         self.layer.require_same_annotator(name, annotator.facts)
