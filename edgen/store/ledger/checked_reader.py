@@ -119,29 +119,6 @@ class OutcomeRow(NamedTuple):
         return True
 
 
-class UnitRow(NamedTuple):
-    """An accepted outcome."""
-
-    scenario: Natural
-    task: Task
-
-
-class AnsweredRow(NamedTuple):
-    """The outcome of a task with an answer."""
-
-    scenario: Natural
-    task: Task
-    status: Status
-    reason: str | None
-
-
-class GroupRow(NamedTuple):
-    """The accepted outcomes of a group."""
-
-    group: Natural
-    outcomes: Natural
-
-
 COSTS = f"SELECT {', '.join(CostRow._fields)} FROM replies"  # noqa: S608 - ours
 REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
 _OUTCOME = "SELECT scenario, task, status, reason, detail, grp, reply_key, o.checksum"

@@ -49,8 +49,6 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             )
             yield from _limit_problems(_find_unsound_details(reader))
             yield from find_changed_tables(reader)
-    except DamagedError as problem:
-        yield str(problem)
     except EdgenError as problem:
         yield str(problem)
 

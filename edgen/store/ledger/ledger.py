@@ -54,7 +54,7 @@ from edgen.store.ledger.status import (
     sum_column,
     sum_pico_column,
 )
-from edgen.store.ledger.tally import RowCounter, connect_counted, count_repaired_tables, open_tally
+from edgen.store.ledger.tally import MADE_AGAIN, RowCounter, connect_counted, count_tables, open_tally
 from edgen.store.ledger.writer import COUNT, Acknowledgement, Statement, Writer, read_acknowledged
 
 log = logging.getLogger("edgen")
@@ -304,7 +304,7 @@ class Ledger:
                 where = "scenario = {} AND task = {}".format(*as_text)
                 for table in ("outcomes", "records"):
                     self._reader.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
-            count_repaired_tables(self._reader)
+            count_tables(self._reader, MADE_AGAIN)
         if self.lost_replies:
             self._note_present_replies()
 

@@ -19,16 +19,13 @@ from edgen.store.ledger.checked_reader import (
     REPLIES,
     WITH_ANY_RECORDS,
     Amount,
-    AnsweredRow,
     CheckedReader,
-    GroupRow,
     Moment,
     Natural,
     OutcomeRow,
     ReplyRow,
     Row,
     Task,
-    UnitRow,
     open_to_read,
 )
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
@@ -85,14 +82,14 @@ class Outcomes:
         """Yield (scenario, task) of accepted outcomes, from the scenario `first` on."""
         self._reader.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
-        return self._read_in_pages(query, UnitRow, first=first)
+        return self._read_in_pages(query, tuple[Natural, Task], first=first)
 
     def iterate_groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
         return self._reader.iterate_rows(
             f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp "  # noqa: S608
             "ORDER BY grp",
-            GroupRow,
+            tuple[Natural, Natural],
             self._scope.values,
         )
 
@@ -118,7 +115,7 @@ class Outcomes:
             f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' "  # noqa: S608
             f"{_ORDER}"
         )
-        return self._read_in_pages(query, AnsweredRow)
+        return self._read_in_pages(query, tuple[Natural, Task, Status, str | None])
 
     def list_refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
         """Yield (scenario, task, status, reason, detail, last reply) of outcomes that were not accepted."""

@@ -53,8 +53,8 @@ _PROBLEMS = {
     "returned": f"the notes about failed requests of batches are missing or changed. {_COPY}",
     "meta": f"facts about the run are missing or changed. {_COPY}",
 }  # fmt: skip
-_MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session
-_LASTING = tuple(name for name in _PROBLEMS if name not in _MADE_AGAIN)
+MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session
+_LASTING = tuple(name for name in _PROBLEMS if name not in MADE_AGAIN)
 _COUNTED = frozenset({"replies", "records", "logprobs"})  # tables whose rows have checksums
 _INSERTED = frozenset({"replies", "records", "logprobs", "outcomes"})  # tables with many inserted rows
 _encode = msgspec.msgpack.Encoder().encode
@@ -222,11 +222,6 @@ def open_tally(reader: CheckedReader) -> list[str]:
             _write(reader, msgspec.structs.replace(tally, damaged=tuple(damaged)))
             count_tables(reader, changed)
     return [f"{reader.path}: {_PROBLEMS[name]}" for name in changed]
-
-
-def count_repaired_tables(reader: CheckedReader) -> None:
-    """Count the tables whose damaged rows were removed, in the present transaction."""
-    count_tables(reader, _MADE_AGAIN)
 
 
 def count_tables(reader: CheckedReader, names: Iterable[str]) -> None:
