@@ -6,14 +6,14 @@ Layers of several runs are joined if their label set, units and annotators are t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from edgen.core.errors import RunError
-from edgen.core.files import open_regular, read_regular
+from edgen.annotation.layer import read_noted
+from edgen.core.files import open_regular
 from edgen.core.kept_files import replace_kept, require_kept
 from edgen.store.layers import LayerJoin, UnitLabels, find_layer_file, find_layer_files
 from edgen.store.ledger.merge import Drop
@@ -22,7 +22,6 @@ from edgen.store.run_reader import RunReader
 
 _NOTED = "layer.json"
 _RESTORE = "Restore it from a copy, or run the command that made it again."
-_MOST_NOTED = 4_000_000  # bytes
 _encode = msgspec.json.Encoder().encode
 
 
@@ -141,12 +140,6 @@ def copy_with_note(noted: Path, to: RunFolder, made: Path) -> None:
     to.write_texts({made: noted.read_text("utf-8")})
 
 
-def _read(path: Path) -> Any:
-    require_kept(path, _RESTORE)
-    try:
-        facts = msgspec.json.decode(read_regular(path, _MOST_NOTED))
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:
-        raise RunError(f"{path}: it cannot be read ({problem}).") from None
-    if isinstance(facts, Mapping):
-        return {key: fact for key, fact in facts.items() if key != SAMPLE}
-    return facts
+def _read(path: Path) -> dict[str, Any]:
+    facts = read_noted(path, dict[str, Any], _RESTORE) or {}
+    return {key: fact for key, fact in facts.items() if key != SAMPLE}

@@ -38,6 +38,9 @@ from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
 _MOST_NOTED = 4_000_000  # bytes: a label set, and a template
+_REMAKE = (
+    "Move it away, and run the command that made it again with the same options; it writes the file again."
+)
 _record = msgspec.json.Decoder(StoredLabels).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -110,15 +113,11 @@ class LayerFolder:
             )
 
 
-def read_noted(path: Path, kind: type[T]) -> T | None:
+def read_noted(path: Path, kind: type[T], remedy: str = _REMAKE) -> T | None:
     """Return the content of a run's JSON file; None if it is missing. Raises RunError."""
     if not path.exists():
         return None
-    require_kept(
-        path,
-        "Move it away, and run the command that made it again with the same options; it writes the file "
-        "again.",
-    )
+    require_kept(path, remedy)
     try:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:

@@ -14,6 +14,7 @@ terms: `3/4`, `-1/2`, or a whole number.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -135,17 +136,8 @@ class Prompt:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""
-        return _compile_prompt, (
-            self.name,
-            self.source,
-            self.text,
-            self.sha256,
-            self.variables_used,
-            self.front,
-            self.schema,
-            self.forms,
-            self.forms_of,
-        )
+        facts = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name[0] != "_"}
+        return _compile_prompt, (facts,)
 
     def form(self, form: AnyForm, role: str = "") -> Form | None:
         """Return the form to request from a role; None if the template's words are enough or it has its own
@@ -211,18 +203,6 @@ def _refuse_rendering(why: str) -> NoReturn:
     raise TemplateRuntimeError(why) from None
 
 
-def _compile(
-    text: str,
-    source: str,
-    sandbox: Sandbox,
-    available: Collection[str],
-    fields: Mapping[str, Collection[str]] | None = None,
-) -> tuple[jinja2.Template, frozenset[str]]:
-    from edgen.prompting.check import compile_text
-
-    return compile_text(text, source, sandbox, available, fields)
-
-
 def _open_sandbox() -> Sandbox:
     from edgen.prompting.sandbox import Sandbox
 
@@ -243,6 +223,8 @@ def load_prompt(
     UTF-8, front matter that is invalid or expects another kind, a syntax error, an unknown variable, filter
     or test, and forbidden constructs; also for an unusable schema next to the template.
     """
+    from edgen.prompting.check import compile_text
+
     source = str(path)
     text = read_text(path, TemplateError)
     if len(text) > MAX_TEMPLATE:
@@ -260,7 +242,7 @@ def load_prompt(
             f"its answer would be read as `{expects}` here ({kinds[expects].says}).",
         )
     sandbox = _open_sandbox()
-    template, used = _compile(text, source, sandbox, available, fields)
+    template, used = compile_text(text, source, sandbox, available, fields)
     schema = read_answer_schema(path)
     digest = digest_template(text, schema)
     return Prompt(
@@ -275,21 +257,12 @@ def _split_parts(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Cont
     return tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
 
 
-def _compile_prompt(
-    name: str,
-    source: str,
-    text: str,
-    digest: str,
-    used: frozenset[str],
-    front: FrontMatter,
-    schema: bytes | None,
-    forms: Forms,
-    forms_of: Mapping[str, Forms],
-) -> Prompt:
+def _compile_prompt(facts: dict[str, Any]) -> Prompt:
+    from edgen.prompting.check import compile_text
+
     sandbox = _open_sandbox()
-    template, _ = _compile(text, source, sandbox, used)
-    parts = _split_parts(template)
-    return Prompt(name, source, text, digest, used, front, template, sandbox, parts, schema, forms, forms_of)
+    template, _ = compile_text(facts["text"], facts["source"], sandbox, facts["variables_used"])
+    return Prompt(**facts, _template=template, _sandbox=sandbox, _parts=_split_parts(template))
 
 
 def make_sandbox() -> Sandbox:
@@ -315,12 +288,14 @@ class Snippet:
     ) -> None:
         """Compile the text. Raises TemplateError for forbidden constructs, and for unknown variables and
         fields."""
+        from edgen.prompting.check import compile_text
+
         if len(text) > MAX_SNIPPET:
             raise TemplateError("text", f"it is longer than {MAX_SNIPPET:,} characters.")
         self._text = text
         self._plain = text if "{" not in text else None
         self._sandbox = sandbox
-        self._template, self.variables_used = _compile(text, "text", sandbox, available, fields)
+        self._template, self.variables_used = compile_text(text, "text", sandbox, available, fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""

@@ -20,10 +20,9 @@ import msgspec
 
 from edgen.core.errors import DataError
 from edgen.core.files import explain_read_errors
-from edgen.validation.stream import Piece, Recognizes, iterate_pieces
+from edgen.validation.stream import Piece, Recognizes, iterate_pieces, make_not_utf8_error
 
 MAX_BYTES = 1 << 30
-_CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 _TABLES = (".parquet",)
 _OF_LINES = (".tsv", ".txt")
@@ -168,26 +167,13 @@ def lines_of(data: bytes, source: str) -> list[str]:
     """Return the lines of a UTF-8 text file. Only line feeds end a line, since cells of a table may contain
     other separators. Raises DataError."""
     data = data.removeprefix(codecs.BOM_UTF8)
-    _check_utf8(data, source)
-    return [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as problem:
+        raise make_not_utf8_error(source, problem.start, data.count(b"\n", 0, problem.start) + 1) from None
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def cut(data: bytes, source: str) -> list[msgspec.Raw]:
     """Split the bytes of a file into records. Errors call it `source`."""
     return [piece.raw for piece in iterate_pieces(io.BytesIO(data), source)]
-
-
-def _check_utf8(data: bytes, source: str) -> None:
-    if data.isascii():
-        return
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(data), _CHUNK):
-        held = len(decoder.getstate()[0])  # bytes of a character that the last chunk has cut
-        try:
-            decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
-        except UnicodeDecodeError as problem:
-            byte = start - held + problem.start
-            line = data.count(b"\n", 0, byte) + 1
-            raise DataError(
-                source, f"byte {byte} (line {line}) is not UTF-8; save the file as UTF-8."
-            ) from None
