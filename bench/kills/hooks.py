@@ -120,7 +120,7 @@ def _watch_calls(noted: int) -> None:
     from edgen.execution.client.model_client import ModelClient
     from edgen.store.ledger import Ledger
 
-    ask, store = ModelClient._attempt_when_admitted, Ledger.store_several
+    ask, store = ModelClient._attempt_when_admitted, Ledger.store
 
     async def ask_noted(self: Any, call: Any) -> Any:
         os.write(noted, b"A " + self.make_key(call.request).hex().encode() + b"\n")
@@ -131,4 +131,4 @@ def _watch_calls(noted: int) -> None:
         os.write(noted, b"".join(b"S " + answer[1].hex().encode() + b"\n" for answer in answers))
 
     ModelClient._attempt_when_admitted = ask_noted  # type: ignore[method-assign]
-    Ledger.store_several = store_noted  # type: ignore[method-assign]
+    Ledger.store = store_noted  # type: ignore[method-assign]

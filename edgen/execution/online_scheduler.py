@@ -250,7 +250,7 @@ class OnlineScheduler:
                 stored.extend((*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares)
             else:
                 stored.append((*places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
-            return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
+            return self._work.ledger.store(stored, answer.latency, answer.tries, answer.held)
 
         await rollout.client.ask(request, self._on_retry, rollout.key, store, failed)
         self._recorder.note_answer()

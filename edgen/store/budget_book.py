@@ -124,7 +124,8 @@ class BudgetBook:
 
     def find_day(self, now: float) -> str:
         """Return the day of a moment, such as 2027-01-31."""
-        return self._find_moment(now).date().isoformat()
+        moment = datetime.fromtimestamp(now, UTC)
+        return (moment if self.budget.timezone == "utc" else moment.astimezone()).date().isoformat()
 
     def describe_next(self, day: str, *, month: bool) -> str:
         """Describe when the cap of a day, or of its month, resets."""
@@ -137,10 +138,6 @@ class BudgetBook:
     @property
     def _zone(self) -> str:
         return " UTC" if self.budget.timezone == "utc" else ""
-
-    def _find_moment(self, now: float) -> datetime:
-        moment = datetime.fromtimestamp(now, UTC)
-        return moment if self.budget.timezone == "utc" else moment.astimezone()
 
     # -- leases
 

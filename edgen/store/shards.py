@@ -91,25 +91,19 @@ def write_shards(
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
-        plan = _plan_files(counts, shards)
 
         def begin(name: str) -> Part:
             part = Part(folder / name, alone=True)
             undo.callback(part.discard)
             return part
 
-        train, test = (
-            _SideFiles([file for file in plan if file[1] == side], begin) for side in ("train", "test")
-        )
-        for is_test, record in records:
-            (test if is_test else train).add(record)
-        files = train.finish() + test.finish()
+        files, parts = _fill_files(records, _plan_files(counts, shards), begin)
         manifest = _describe_files(counts, files, describe)
         vouching = Part(folder / MANIFEST, alone=True)
         undo.callback(vouching.discard)
         vouching.write(msgspec.json.format(msgspec.json.encode(manifest), indent=4) + b"\n")
         vouching.close()
-        for part in train.parts + test.parts:
+        for part in parts:
             part.publish()
         # Before the new manifest: after a crash here the old one still names them.
         for name in _list_previous_shards(folder) - {file.path for file in files}:
@@ -208,14 +202,20 @@ def digest_shards(
 ) -> list[ShardFile]:
     """Return the manifest entries that `write_shards` would make for the same arguments, without writing.
     Raises ValueError as it does."""
-    plan = _plan_files(counts, shards)
+    return _fill_files(records, _plan_files(counts, shards), lambda _name: None)[0]
+
+
+def _fill_files(
+    records: Iterable[tuple[bool, bytes]], plan: list[Planned], begin: Callable[[str], Part | None]
+) -> tuple[list[ShardFile], list[_List]]:
+    """Fill the planned files, which `begin` opens by name. Return their entries in the manifest, and the
+    files."""
     train, test = (
-        _SideFiles([file for file in plan if file[1] == side], lambda _name: None)
-        for side in ("train", "test")
+        _SideFiles([file for file in plan if file[1] == side], begin) for side in ("train", "test")
     )
     for is_test, record in records:
         (test if is_test else train).add(record)
-    return train.finish() + test.finish()
+    return train.finish() + test.finish(), train.parts + test.parts
 
 
 _TOGETHER = 1 << 16  # bytes of records that are formatted, written and digested at once

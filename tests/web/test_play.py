@@ -118,9 +118,9 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
     assert first.times.typed is not None
     assert first.times.seen <= first.times.typed <= first.times.at
     assert all(one.times.typed is None for one in others)  # their browsers have no scripts
-    seats = Mailbox(run).list_seats()
-    assert len(seats) == 4
-    assert len({seat.token for seat in seats}) == 2
+    answers = Mailbox(run).list_done_requests()
+    assert len({(one.person, one.request.role, one.token) for one in answers}) == 4
+    assert len({one.token for one in answers}) == 2
 
 
 def token_of(player: Player) -> str:

@@ -161,13 +161,6 @@ def _store(
     reading.answered += 1
     reading.tokens += tokens
     reading.usd += usd
-    return ledger.store(
-        row.address,
-        row.key,
-        reply,
-        0.0 if sent_at is None else max(0.0, time.time() - sent_at),
-        1,
-        charged_tokens=tokens,
-        cost_usd=None if price is None else usd,
-        held=row.id,
-    )
+    answer = (row.address, row.key, reply, tokens, None if price is None else usd)
+    latency = 0.0 if sent_at is None else max(0.0, time.time() - sent_at)
+    return ledger.store([answer], latency, 1, held=row.id)

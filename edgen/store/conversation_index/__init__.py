@@ -27,6 +27,7 @@ from edgen.core.errors import RunError
 MOST_MATCHES = 100_000  # conversations that a search finds at most
 MOST_LISTED = 40  # values of a facet, the most frequent ones
 SPARSE = 2_000  # larger sets of places are stored as bitmaps, smaller ones as lists
+_MOST_SIMILAR = 20  # entries
 _CACHED = 64  # most recently used sets of values and ranges
 
 
@@ -202,7 +203,9 @@ class ConversationIndex:
         if self.numbers[name].known < self.size:
             having = self._make_once(("having", name), lambda: from_places(places, self.size))
         known = having & matching
-        found = list_some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
+        walk = places[::-1] if order.startswith("-") else places
+        flags = map(list_flags(known, self.size).__getitem__, walk)
+        found = list(islice(compress(walk, flags), begin, begin + count))
         if len(found) < count:  # entries without the number come last
             unknown = matching & ~known
             begin = max(0, begin - known.bit_count())
@@ -280,7 +283,7 @@ class ConversationIndex:
             ).fetchone()
         return None if row is None else bytes(row[0])
 
-    def find_similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
+    def find_similar(self, identifier: str) -> list[IndexEntry]:
         """Return entries that may be near-duplicates of one, the most similar first: they share at least half
         of the smallest hashes of their word 3-grams (Broder 1997)."""
         with self._open() as connection:
@@ -296,7 +299,7 @@ class ConversationIndex:
                     shared[other] = shared.get(other, 0) + 1
             shared.pop(row[0], None)
             close = sorted((-count, n) for n, count in shared.items() if count * 2 >= max(len(own), 1))
-            return list(self._read_entries(connection, [n for _, n in close[:most]]))
+            return list(self._read_entries(connection, [n for _, n in close[:_MOST_SIMILAR]]))
 
     def iterate_ids(self) -> Iterator[str]:
         """Yield the ids of all entries, in order."""
@@ -342,13 +345,3 @@ def list_flags(places: int, size: int) -> bytes:
 def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
     """Return `count` places of the bitmap in ascending order, after skipping `begin` of them."""
     return list(islice(compress(range(size), list_flags(places, size)), begin, begin + count))
-
-
-def list_some_in_order(
-    places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
-) -> list[int]:
-    """Return `count` places of the bitmap in the given order of places, after skipping `begin` of them."""
-    flags = list_flags(places, size)
-    walk: Iterable[int] = reversed(order) if backwards else order
-    again: Iterator[int] = reversed(order) if backwards else iter(order)
-    return list(islice(compress(walk, map(flags.__getitem__, again)), begin, begin + count))

@@ -276,7 +276,7 @@ class CheckedReader:
     def read_text_leniently(self) -> Iterator[None]:
         """Within the body, read invalid UTF-8 with surrogates instead of raising."""
         factory = self.connection.text_factory
-        self.connection.text_factory = _decode_leniently
+        self.connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         try:
             yield
         finally:
@@ -363,7 +363,3 @@ def open_to_read(path: Path) -> contextlib.closing[CheckedReader]:
     """Open the ledger at `path` read-only. A run in progress is not disturbed, and a finished one not
     changed."""
     return contextlib.closing(CheckedReader(connect(path, read_only=True), path))
-
-
-def _decode_leniently(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")

@@ -33,7 +33,6 @@ from edgen.store.ledger.reader import ADDITIONAL, Outcomes, name_additional_task
 from edgen.store.ledger.reply_details import (
     TABLE,
     add_table,
-    list_times,
     store_details,
     with_details,
     with_times,
@@ -164,26 +163,11 @@ class Ledger:
     # -- replies
 
     def store(
-        self,
-        address: Address,
-        key: bytes,
-        reply: Reply,
-        latency: float,
-        tries: int,
-        *,
-        charged_tokens: int = 0,
-        cost_usd: float | None = None,
-        held: int | None = None,
-    ) -> asyncio.Future[None]:
-        """Store a raw reply; return a future that is done when it is on disk. `held`: the id of the
-        outstanding call."""
-        return self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
-
-    def store_several(
         self, answers: Answers, latency: float, tries: int, held: int | None = None
     ) -> asyncio.Future[None]:
         """Store the replies of one call, all or none: (address, key, reply, charged tokens, charged US
-        dollars). Return a future that is done when they are on disk."""
+        dollars). Return a future that is done when they are on disk. `held`: the id of the outstanding
+        call."""
         at = read_wall_time()
         statements = [
             one for answer in answers for one in self.make_reply_statements(*answer, at, latency, tries)
@@ -203,7 +187,7 @@ class Ledger:
         if checksum is None:
             checksum = compute_checksum(*columns, reply.text)  # the same as `compute_reply_checksum`
         if reply.given is not None:
-            at, latency = list_times(reply.given)
+            at, latency = reply.given.at, reply.given.seconds or 0.0  # 0: the page did not measure it
         spent = (at, latency, tries, charged_tokens, cost_usd)
         row = (
             *columns,

@@ -78,11 +78,6 @@ def with_details(
     return found
 
 
-def list_times(times: AnswerTimes) -> tuple[float, float]:
-    """Return the columns of an answer's times. A latency of 0 means that the page did not measure it."""
-    return times.at, times.seconds or 0.0
-
-
 def with_times(
     reader: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:

@@ -224,15 +224,13 @@ class People(SharedBook):
             )
             return done.rowcount == 1
 
-    def list_answers(self, task: str, person: str | None = None, after: int = 0) -> list[UnitAnswer]:
-        """Return all answers to a task after number `after`, in the order of arrival; of one person, or of
-        all."""
+    def list_answers(self, task: str, person: str | None = None) -> list[UnitAnswer]:
+        """Return all answers to a task, in the order of arrival; of one person, or of all."""
         rows = self._read(
             "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"
-            " WHERE task = ? AND ? IN (person, '') AND n > ? ORDER BY n",
+            " WHERE task = ? AND ? IN (person, '') ORDER BY n",
             task,
             person or "",
-            after,
         )
         return [
             UnitAnswer(n, task, unit, who, _read_value(value), _read_value(shown), seconds, at)

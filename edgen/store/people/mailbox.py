@@ -261,10 +261,6 @@ DROP TABLE old_ends;
         )
         return _make_seat(*rows[0]) if rows else None
 
-    def list_seats(self) -> list[Seat]:
-        """Return all seats, in the order in which they were taken."""
-        return [_make_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
-
     def take_seat(self, person: str, role: str, now: float, patience: float = 15.0) -> Seat | None:
         """Give a person a seat in a conversation that waits for somebody; None if there is none yet.
 

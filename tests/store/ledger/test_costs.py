@@ -11,13 +11,15 @@ import pytest
 from edgen.core.values import Address, Reply, Usage
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.checking import find_ledger_damage
+from tests.store.ledger import store_reply
 
 
 async def ledger_at(path: Path) -> None:
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
         for scenario in range(3):
-            await ledger.store(
+            await store_reply(
+                ledger,
                 Address(scenario, 0),
                 bytes([scenario] * 32),
                 Reply(f"text {scenario}", usage=Usage(10, 2)),

@@ -31,6 +31,7 @@ from edgen.store.ledger.merge import SourceLedger
 from edgen.store.ledger.opening import render_empty_ledger
 from tests import fork_server
 from tests.dose import dose
+from tests.store.ledger import store_reply
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=4, replicates=1, asked=4)
@@ -45,11 +46,11 @@ async def _fill(path: Path) -> None:
         ledger.begin_session(1, "host", "0")
         ledger.set_fact("plan", msgspec.json.encode(PLAN).decode())
         for i in range(3):
-            await ledger.store(
-                Address(i, 0), key(i), Reply(f"text {i}", usage=Usage(3, 4)), 0.1, 1, cost_usd=0.5
+            await store_reply(
+                ledger, Address(i, 0), key(i), Reply(f"text {i}", usage=Usage(3, 4)), 0.1, 1, cost_usd=0.5
             )
             ledger.settle(Outcome(i, 0, Status.ACCEPTED, None, None, 7, key(i)), "f", b'{"n": %d}' % i)
-        await ledger.store(Address(3, 0), key(3), Reply("no"), 0.1, 1)
+        await store_reply(ledger, Address(3, 0), key(3), Reply("no"), 0.1, 1)
         ledger.settle(Outcome(3, 0, Status.REJECTED, "refused", "no", 7, key(3)), "f", None)
         batch = await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=1)
         ledger.out.put(batch.number, Address(3, 0, 1), key(4), 10, 0.5)
@@ -104,7 +105,7 @@ async def work_on(path: Path) -> None:
         for batch in ledger.list_batches():
             list(ledger.out.of(batch.number)), ledger.out.read_sums(batch.number)
         ledger.begin_session(1, "host", "0")
-        await ledger.store(Address(9, 0), key(9), Reply("new", usage=Usage(5, 5)), 0.1, 1)
+        await store_reply(ledger, Address(9, 0), key(9), Reply("new", usage=Usage(5, 5)), 0.1, 1)
         await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=2)
 
 
@@ -235,7 +236,9 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
         ledger.set_fact("plan", msgspec.json.encode(PLAN).decode())
         for i in range(4):
             usage = Usage(most, most)
-            await ledger.store(Address(i, 0), key(i), Reply("x", usage=usage), 0.1, 1, charged_tokens=most)
+            await store_reply(
+                ledger, Address(i, 0), key(i), Reply("x", usage=usage), 0.1, 1, charged_tokens=most
+            )
             ledger.out.put(1, Address(i, 0, 1), key(i), most, 1e17)
         ledger.out.end_without_reply(99, most, 1e17)
         ledger.out.end_without_reply(99, most, 1e17)

@@ -15,6 +15,7 @@ from edgen.store.ledger import Ledger, read_summary
 from edgen.store.ledger.opening import render_empty_ledger
 from edgen.store.ledger.reader import LedgerReader
 from edgen.store.ledger.schema import UPGRADED, VERSION
+from tests.store.ledger import store_reply
 
 pytestmark = pytest.mark.unit
 
@@ -22,8 +23,15 @@ pytestmark = pytest.mark.unit
 async def store(ledger: Ledger, scenarios: range) -> None:
     for scenario in scenarios:
         reply = Reply(text=f"reply {scenario}", finish_reason="stop", usage=Usage(10, 3, 2, 1))
-        await ledger.store(
-            Address(scenario, 0), scenario.to_bytes(32), reply, 0.1, 1, charged_tokens=13, cost_usd=0.25
+        await store_reply(
+            ledger,
+            Address(scenario, 0),
+            scenario.to_bytes(32),
+            reply,
+            0.1,
+            1,
+            charged_tokens=13,
+            cost_usd=0.25,
         )
 
 
@@ -78,11 +86,21 @@ async def test_replies_without_a_price_leave_the_cost_open(tmp_path: Path) -> No
     async with Ledger(tmp_path / "run.db") as ledger:
         ledger.prepare_session()
         ledger.begin_session(os.getpid(), "host", "2")
-        await ledger.store(
-            Address(0, 0), bytes(32), Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)), 0.1, 1
+        await store_reply(
+            ledger,
+            Address(0, 0),
+            bytes(32),
+            Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)),
+            0.1,
+            1,
         )
-        await ledger.store(
-            Address(1, 0), bytes(32), Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)), 0.1, 1
+        await store_reply(
+            ledger,
+            Address(1, 0),
+            bytes(32),
+            Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)),
+            0.1,
+            1,
         )
     assert counts(tmp_path / "run.db") == [(2, 1 << 62, 2, 0, 0, None)]
 

@@ -15,6 +15,7 @@ from edgen.core.values import Address, Reply, Status, Usage
 from edgen.store.ledger import Ledger, LedgerReader, Outcome, RunPlan, Scope, run_status
 from edgen.store.ledger.opening import run_when_free
 from tests import fork_server
+from tests.store.ledger import store_reply
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
 
@@ -31,7 +32,8 @@ async def fill(ledger: Ledger, count: int) -> None:
     ledger.begin_session(1, "host", "0")
     ledger.set_fact("plan", msgspec.json.encode(PLAN).decode())
     for i in range(count):
-        await ledger.store(
+        await store_reply(
+            ledger,
             Address(i, 0),
             key(i),
             Reply(f"text {i}", usage=Usage(3, 4)),
@@ -48,7 +50,7 @@ async def test_what_is_stored_is_there_after_reopening(tmp_path: Path) -> None:
     reply = Reply("téxt\x00 \N{PILE OF POO}", "length", "no", Usage(3, 4), "m")
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
-        await ledger.store(Address(2, 1, 3, 4), key(9), reply, 0.1, 2)
+        await store_reply(ledger, Address(2, 1, 3, 4), key(9), reply, 0.1, 2)
         assert ledger.read_replies(2, 1) == {key(9): reply}, "what is stored is there at once"
     async with Ledger(path) as ledger:
         assert ledger.read_replies(2, 1) == {key(9): reply}
@@ -57,7 +59,7 @@ async def test_what_is_stored_is_there_after_reopening(tmp_path: Path) -> None:
 
 async def test_a_reply_without_usage_has_none_when_read_back(tmp_path: Path) -> None:
     async with Ledger(tmp_path / "run.db") as ledger:
-        await ledger.store(Address(0, 0), key(1), Reply("x"), 0.1, 1)
+        await store_reply(ledger, Address(0, 0), key(1), Reply("x"), 0.1, 1)
     async with Ledger(tmp_path / "run.db") as ledger:
         assert ledger.read_replies(0, 0)[key(1)].usage is None
 
@@ -65,8 +67,8 @@ async def test_a_reply_without_usage_has_none_when_read_back(tmp_path: Path) -> 
 async def test_the_same_answer_stored_twice_is_kept_once(tmp_path: Path) -> None:
     async with Ledger(tmp_path / "run.db") as ledger:
         ledger.begin_session(1, "host", "0")
-        await ledger.store(Address(0, 0), key(1), Reply("first"), 0.1, 1)
-        await ledger.store(Address(0, 0), key(1), Reply("second"), 0.1, 1)
+        await store_reply(ledger, Address(0, 0), key(1), Reply("first"), 0.1, 1)
+        await store_reply(ledger, Address(0, 0), key(1), Reply("second"), 0.1, 1)
     async with Ledger(tmp_path / "run.db") as ledger:
         assert ledger.read_replies(0, 0)[key(1)].text == "first"
         assert ledger.read_status().counts.made == 1
@@ -76,7 +78,7 @@ async def test_store_returns_when_another_connection_can_read_it(tmp_path: Path)
     path = tmp_path / "run.db"
     async with Ledger(path) as ledger:
         for i in range(5):
-            await ledger.store(Address(i, 0), key(i), Reply("x"), 0.1, 1)
+            await store_reply(ledger, Address(i, 0), key(i), Reply("x"), 0.1, 1)
             with sqlite3.connect(path) as other:
                 assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] == i + 1
 
@@ -122,7 +124,7 @@ async def test_settled_pages_through_many(tmp_path: Path) -> None:
 async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None:
     async with Ledger(tmp_path / "run.db") as ledger:
         await fill(ledger, 3)
-        await ledger.store(Address(3, 0), key(3), Reply("raw words"), 0.1, 1)
+        await store_reply(ledger, Address(3, 0), key(3), Reply("raw words"), 0.1, 1)
         ledger.settle(outcome(3, Status.REJECTED, "no_turns"), "f", None)
         await ledger.flush()
         outcomes = ledger.open_outcomes(Scope("f", 10, 1))
@@ -143,7 +145,7 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
     path, tasks = tmp_path / "run.db", [0, 2, 10, 2**62, "r0~r1", "r10~r2", "ü"]
     async with Ledger(path) as ledger:
         for task in reversed(tasks):
-            await ledger.store(Address(1, task), key(1), Reply(f"{task}", usage=Usage(1, 1)), 0.1, 1)
+            await store_reply(ledger, Address(1, task), key(1), Reply(f"{task}", usage=Usage(1, 1)), 0.1, 1)
             ledger.settle(
                 Outcome(1, task, Status.ACCEPTED, None, None, 0, None), "f", b'"%s"' % str(task).encode()
             )
@@ -178,7 +180,7 @@ async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
             ledger.settle(outcome(scenario, status, "other"), "another", b"{}")
         ledger.settle(outcome(11, Status.REJECTED, "beyond"), "f", None)
         ledger.settle(Outcome(1, 1, Status.REJECTED, "replicate", None, 7, None), "f", None)
-        await ledger.store(Address(4, 0), key(4), Reply("old", usage=Usage(30, 40)), 0.1, 1)
+        await store_reply(ledger, Address(4, 0), key(4), Reply("old", usage=Usage(30, 40)), 0.1, 1)
     with LedgerReader(path) as view:
         assert list(view.list_settled()) == [
             (0, 0, "accepted", None),
@@ -211,7 +213,9 @@ async def test_a_view_pages_through_many(tmp_path: Path) -> None:
 async def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     async with Ledger(path) as ledger:
-        await asyncio.gather(*(ledger.store(Address(i, 0), key(i), Reply("x"), 0.1, 1) for i in range(3_000)))
+        await asyncio.gather(
+            *(store_reply(ledger, Address(i, 0), key(i), Reply("x"), 0.1, 1) for i in range(3_000))
+        )
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] == 3_000
 
@@ -289,7 +293,7 @@ def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: P
                     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
                     for i in range(10_000):
-                        await ledger.store(Address(i, 0), i.to_bytes(32, "big"), Reply("x" * 2000), 0.1, 1)
+                        await store_reply(ledger, Address(i, 0), i.to_bytes(32, "big"), Reply("x" * 2000), 0.1, 1)
                         stored += 1
             except StoppedError as error:
                 print(stored)
@@ -317,7 +321,7 @@ async def test_a_ledger_that_another_program_holds_is_waited_for_with_words(
     async with Ledger(path) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        storing = asyncio.ensure_future(ledger.store(Address(0, 0), key(0), Reply("kept"), 0.1, 1))
+        storing = asyncio.ensure_future(store_reply(ledger, Address(0, 0), key(0), Reply("kept"), 0.1, 1))
         mine = sqlite3.connect(path, isolation_level=None)
         spoken = 0
 

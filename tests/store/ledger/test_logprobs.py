@@ -11,6 +11,7 @@ import pytest
 from edgen.core.values import Address, Reply, Token
 from edgen.store.ledger import Ledger, RunPlan
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
+from tests.store.ledger import store_reply
 from tests.store.ledger.test_ledger import fill, key
 
 TOKENS = (Token("1", -0.25, (("1", -0.25), ("2", -1.5))), Token("✔", -3.0))
@@ -19,8 +20,8 @@ TOKENS = (Token("1", -0.25, (("1", -0.25), ("2", -1.5))), Token("✔", -3.0))
 async def store(path: Path, *, logprobs: bool, number: int = 7, reply: Reply | None = None) -> None:
     async with Ledger(path, logprobs=logprobs) as ledger:
         await fill(ledger, 2)
-        await ledger.store(
-            Address(number, "r0~r1", 1), key(number), reply or Reply("1", tokens=TOKENS), 0.1, 1
+        await store_reply(
+            ledger, Address(number, "r0~r1", 1), key(number), reply or Reply("1", tokens=TOKENS), 0.1, 1
         )
 
 
@@ -50,7 +51,7 @@ async def test_without_them_a_ledger_is_what_it_was(tmp_path: Path) -> None:
         assert ledger.read_replies(7, "r0~r1")[key(7)] == Reply("1")
     assert "logprobs" in tables(path)
     async with Ledger(path) as ledger:  # as `edgen batch read` opens it
-        await ledger.store(Address(8, "r0~r1", 1), key(8), Reply("1", tokens=TOKENS), 0.1, 1)
+        await store_reply(ledger, Address(8, "r0~r1", 1), key(8), Reply("1", tokens=TOKENS), 0.1, 1)
         assert ledger.read_replies(8, "r0~r1")[key(8)].tokens == TOKENS
 
 
@@ -78,13 +79,13 @@ async def test_tokens_of_an_answer_that_was_given_up_are_not_the_next_ones(tmp_p
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM replies WHERE scenario = 7")
     async with Ledger(path) as ledger:  # retried, and the second answer has no log probabilities
-        await ledger.store(Address(7, "r0~r1", 1), key(7), Reply("2"), 0.1, 1)
+        await store_reply(ledger, Address(7, "r0~r1", 1), key(7), Reply("2"), 0.1, 1)
         assert ledger.read_replies(7, "r0~r1") == {key(7): Reply("2")}
     other = Reply("2", tokens=TOKENS[:1])
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM replies WHERE scenario = 7")
     async with Ledger(path, logprobs=True) as ledger:
-        await ledger.store(Address(7, "r0~r1", 1), key(7), other, 0.1, 1)
+        await store_reply(ledger, Address(7, "r0~r1", 1), key(7), other, 0.1, 1)
         assert ledger.read_replies(7, "r0~r1") == {key(7): other}
 
 

@@ -22,6 +22,7 @@ from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
 from edgen.store.ledger.tally import connect_counted
 from tests.dose import dose
+from tests.store.ledger import store_reply
 
 
 async def work(path: Path, *, first: int = 0) -> None:
@@ -36,7 +37,7 @@ async def work(path: Path, *, first: int = 0) -> None:
             reply = Reply(
                 f"text {scenario}", usage=Usage(10, 2), tokens=(Token("text", -0.5, (("text", -0.5),)),)
             )
-            await ledger.store(place, key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
+            await store_reply(ledger, place, key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
             ledger.settle(Outcome(scenario, 0, Status.ACCEPTED, None, None, 5, key), "f", b"{}")
             ledger.out.put(batch.number, place, b"k" * 32, 100, 0.5)
         ledger.settle(Outcome(first + 3, 0, Status.REJECTED, "short", None, 5, None), "f", None)
@@ -155,7 +156,7 @@ async def die(path: Path) -> None:
 async def store_one(ledger: Ledger, scenario: int) -> None:
     key = bytes([scenario] * 32)
     reply = Reply("text", usage=Usage(10, 2))
-    await ledger.store(Address(scenario, 0), key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
+    await store_reply(ledger, Address(scenario, 0), key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
     ledger.settle(Outcome(scenario, 0, Status.ACCEPTED, None, None, 5, key), "f", b"{}")
     await ledger.flush()
 
