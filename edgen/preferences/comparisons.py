@@ -45,6 +45,9 @@ class JudgedComparison(msgspec.Struct, frozen=True, kw_only=True):
     texts: str
 
 
+decode_judged = msgspec.json.Decoder(JudgedComparison).decode
+
+
 def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
     """Return the name of the published template if this run was judged with it, for this kind of comparison,
     and never with the guarded template.

@@ -22,11 +22,11 @@ from edgen.core.pair import (
     Verdict,
 )
 from edgen.core.text import escape_for_terminal
+from edgen.preferences.labels import Signal
 from edgen.preferences.rollout_evidence import RolloutOutcome
 
 _STAR = "* "
 Rollouts = Mapping[str, Sequence[RolloutOutcome]]
-Signal = OracleSignal | ProbabilitySignal | RolloutSignal | HumanSignal | MarkSignal
 
 
 def describe_pairs(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int, str]]:

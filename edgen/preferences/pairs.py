@@ -28,7 +28,7 @@ from edgen.core.pair import (
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.choice import Divergence, PairChoice
-from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
+from edgen.preferences.comparisons import decode_judged, name_comparison, read_comparison
 from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.response_pairs import list_response_pairs
@@ -39,7 +39,6 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import Votes, select_votes_that_hold
 
-_decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode
 Outcome = tuple[str, str | None, bytes | None]  # status, reason and record by task, as in a ledger
 
@@ -246,7 +245,7 @@ def _list_judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator
         if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
             continue
         try:
-            judged = _decode(record)
+            judged = decode_judged(record)
         except ValueError as problem:
             raise RunError(
                 f"a judge's ledger holds an invalid judgement ({problem}); it is damaged."

@@ -20,6 +20,7 @@ import edgen.stats.required  # noqa: F401 - first: without numpy, it names the e
 import numpy as np
 
 from edgen.core.pair import OracleSignal, Pair
+from edgen.core.text import format_interval
 from edgen.stats.intervals import share
 
 _TIE = 0.5
@@ -158,9 +159,7 @@ def _render_grid(arms: Sequence[str], cells: Sequence[dict[str, Any]]) -> Iterat
 
 def _format_estimate(cell: dict[str, Any]) -> str:
     one, first, second = cell["preference"], cell["shown_first"], cell["shown_second"]
-    span = " (no interval from one scenario)"
-    if one["low"] is not None:
-        span = f" ({one['low']:.1%} to {one['high']:.1%})"
+    span = format_interval(one["low"], one["high"], "{:.1%}".format) or " (no interval from one scenario)"
     sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
     return (
         f"{one['value']:.1%}{span}{sd}; {first['value']:.1%} when shown first, {second['value']:.1%} when "

@@ -14,13 +14,11 @@ from edgen.config import PairSettings
 from edgen.core.pair import Pair, Side, make_candidate_name
 from edgen.core.values import RejectionReason
 from edgen.preferences.choice import Divergence, PairChoice
-from edgen.preferences.comparisons import JudgedComparison, name_comparison
+from edgen.preferences.comparisons import decode_judged, name_comparison
 from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
 from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
-
-_judged = msgspec.json.Decoder(JudgedComparison).decode
 
 
 class RolloutOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +90,7 @@ def _list_outcomes(
     for number, (a, b) in enumerate(both):
         task = name_comparison(*(one.name_rollout(number) for one in responses))
         _, reason, record = judged.get(task, (None, None, None))
-        said = None if record is None else _judged(record).signal
+        said = None if record is None else decode_judged(record).signal
         equal = reason == RejectionReason.IDENTICAL
         yield RolloutOutcome(
             number=number,

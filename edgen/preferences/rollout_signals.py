@@ -13,11 +13,10 @@ import msgspec
 from edgen.core.pair import OracleSignal, RolloutSignal, digest_texts
 from edgen.core.values import RejectionReason, Status
 from edgen.preferences.choice import Divergence
-from edgen.preferences.comparisons import JudgedComparison, name_comparison
+from edgen.preferences.comparisons import decode_judged, name_comparison
 from edgen.preferences.rollouts import DivergingTurn, PlayedRollouts
 
 _DIGITS = 9
-_decode = msgspec.json.Decoder(JudgedComparison).decode
 Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
@@ -116,6 +115,6 @@ def _list_judgements(
         if reason == RejectionReason.IDENTICAL:
             yield None
         elif status == Status.ACCEPTED and record is not None:
-            said = _decode(record)
+            said = decode_judged(record)
             if said.texts == digest_texts(a, b):
                 yield said.signal

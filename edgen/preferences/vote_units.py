@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -22,8 +22,6 @@ from edgen.preferences.response_pairs import list_response_places
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import make_vote_unit
-
-Choice = Literal["a", "b", "tie"]
 
 
 class VotePair(NamedTuple):
