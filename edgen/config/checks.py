@@ -52,36 +52,40 @@ def _list_keys(body: dict[str, Any]) -> set[str]:
 
 def check(job: Job, source: str) -> None:
     """Raise JobError if the job's keys do not fit together."""
-    if found := find_problems(job):
+    found = [
+        *_find_protocol_problems(job),
+        *_find_arm_problems(job),
+        *_find_backend_problems(job),
+        *_find_gate_problems(job),
+    ]
+    if found:
         raise JobError.of(source, found)
 
 
 def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
     """Raise JobError if the calls of backends cannot be counted against the limits' shared budget;
     BudgetFileError for an invalid budget file."""
-    if found := find_budget_problems(backends, limits):
+    if limits.budget is None:
+        return
+    money = read_budget_file(Path(limits.budget)).counts_money
+    found = [
+        Problem(f"$.backends.{role}.{problem.path}", problem.message)
+        for role, backend in backends.items()
+        for problem in _list_missing_settings(backend, "limits.budget", money=money)
+    ]
+    if found:
         raise JobError.of("limits.budget", found)
 
 
 def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
     """Return the job for a space with these roles. Raises JobError if it names others."""
     job = msgspec.structs.replace(job, speakers=tuple(speakers))
-    if found := find_role_problems(job):
+    if found := _find_role_problems(job):
         raise JobError.of(job.name, found)
     return job
 
 
-def find_problems(job: Job) -> list[Problem]:
-    """Return every problem, with its path; empty if there is none."""
-    return [
-        *_find_protocol_problems(job),
-        *_find_arm_problems(job),
-        *_find_backend_problems(job),
-        *_find_gate_problems(job),
-    ]
-
-
-def find_role_problems(job: Job) -> list[Problem]:
+def _find_role_problems(job: Job) -> list[Problem]:
     """Return problems with the roles of the space, which the job's file alone does not show."""
     asked, templates = list_asked_roles(job), list_templates(job, None)
     speakers = list(map(str.lower, job.speakers))
@@ -214,18 +218,6 @@ def _find_backend_problems(job: Job) -> list[Problem]:
         Problem(f"$.backends.{role}.{problem.path}", problem.message)
         for role, backend in job.backends.items()
         for problem in _find_problems_of_backend(backend, job.limits)
-    ]
-
-
-def find_budget_problems(backends: Mapping[str, BackendConfig], limits: Limits) -> list[Problem]:
-    """Return problems of backends under the shared budget of the limits. Raises BudgetFileError."""
-    if limits.budget is None:
-        return []
-    money = read_budget_file(Path(limits.budget)).counts_money
-    return [
-        Problem(f"$.backends.{role}.{problem.path}", problem.message)
-        for role, backend in backends.items()
-        for problem in _list_missing_settings(backend, "limits.budget", money=money)
     ]
 
 

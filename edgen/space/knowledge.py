@@ -41,15 +41,10 @@ class Knowledge(msgspec.Struct, frozen=True, dict=True):
         return msgspec.json.decode(self.text)
 
 
-def is_file_name(name: str) -> bool:
-    """Return whether `name` is valid for a knowledge file, and not a path."""
-    return re.fullmatch(FILE_NAME, name) is not None
-
-
 def find_knowledge(name: Any, space: Path | None, problems: list[Problem]) -> Knowledge | None:
     """Return the knowledge file that a space names. Without the space's path, its text is not read. Problems
     are added to `problems`."""
-    if not isinstance(name, str) or not is_file_name(name):
+    if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name):
         message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
         problems.append(Problem("$.knowledge", message))
         return None

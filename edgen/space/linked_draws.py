@@ -42,12 +42,7 @@ MakeDraws = Callable[[Sequence[float], Sequence[int] | None, str], EntryDraws]
 name that determines the order."""
 
 
-def list_linked_draws(space: Space, cells: AllowedCells, make_draws: MakeDraws) -> list[LinkedDraws]:
-    """Return the draws of each group of linked dimensions."""
-    return [LinkedDraws(space, cells, places, make_draws) for places in _group_linked_places(space)]
-
-
-def _group_linked_places(space: Space) -> list[list[int]]:
+def group_linked_places(space: Space) -> list[list[int]]:
     """Group the places of the dimensions that conditions or exclusions link, in the order of drawing."""
     order = order_by_dependency(space)
     group = {place: {place} for place in order}

@@ -31,7 +31,7 @@ import hashlib
 import heapq
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from edgen.core.values import Scenario
 from edgen.space.model import Space
@@ -41,6 +41,7 @@ from edgen.space.permutation import MASK, mix
 if TYPE_CHECKING:
     from edgen.space.cells import AllowedCells
     from edgen.space.linked_draws import LinkedDraws
+    from edgen.space.other_designs import BalancedDraws, RandomDraws
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
@@ -60,7 +61,7 @@ class Sampler:
         key = hashlib.blake2b(f"{name}/{seed}/{digest_content(space)}".encode(), digest_size=32).digest()
         self._space = space
         if design == "even" and not space.conditional:
-            self._design: _Draws = EvenDraws(space, key)
+            self._design: EvenDraws | RandomDraws | BalancedDraws = EvenDraws(space, key)
         else:
             self._design = self._make_design(key, design)
         self._rows = _make_covering_rows(self.cells, strength, key) if design == "pairwise" else []
@@ -72,7 +73,7 @@ class Sampler:
             if dimension.fields
         ]
 
-    def _make_design(self, key: bytes, design: Design) -> _Draws:
+    def _make_design(self, key: bytes, design: Design) -> EvenDraws | RandomDraws | BalancedDraws:
         """Return the draws of a design that is not `even`, or of a space with conditions or exclusions."""
         from edgen.space.other_designs import BalancedDraws, RandomDraws
 
@@ -119,11 +120,6 @@ def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[
     return _ARRAYS[key]
 
 
-class _Draws(Protocol):
-    def list_positions(self, index: int) -> Sequence[int]:
-        """Return the place of each dimension's entry in scenario `index`."""
-
-
 class EvenDraws:
     """The draws of the design `even`, for one space and key. `cells`: the allowed cells, if the space has
     conditions or exclusions."""
@@ -133,9 +129,10 @@ class EvenDraws:
         self._make_draws = partial(Passes, key=hashlib.blake2b(b"even", digest_size=32, key=key).digest())
         self._linked: list[LinkedDraws] = []
         if cells is not None:
-            from edgen.space.linked_draws import list_linked_draws
+            from edgen.space.linked_draws import LinkedDraws, group_linked_places
 
-            self._linked = list_linked_draws(space, cells, self._make_draws)
+            groups = group_linked_places(space)
+            self._linked = [LinkedDraws(space, cells, places, self._make_draws) for places in groups]
         self._passes: list[tuple[int, Passes]] = []  # of unlinked dimensions, made at the first draw
 
     def list_positions(self, index: int) -> list[int]:
