@@ -1,14 +1,11 @@
-"""Annotators of a layer: their role, their valid names, and the record of their answers."""
+"""Annotators of a layer: their valid names, and the record of their answers."""
 
 from __future__ import annotations
 
 import msgspec
 
-from edgen.config import ANNOTATOR
 from edgen.core.text import compile_later
 from edgen.protocols.labelled_units import LabelledUnit
-
-ROLE = ANNOTATOR  # the role in annotators' requests
 
 _NAME = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 

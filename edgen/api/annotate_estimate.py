@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE
 from edgen.api.annotating import Annotating, resolve
 from edgen.api.estimating import EstimateInterval, TokenIntervals, make_intervals
 from edgen.asking.annotators import AnnotatorAsker
@@ -20,6 +19,7 @@ from edgen.asking.answering import AskerBackends
 from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.use_estimates import UseNeeds, estimate_use
+from edgen.config import ANNOTATOR
 from edgen.core.errors import UsageError
 from edgen.cost.tokens import make_counter
 from edgen.cost.usage import UsageRange
@@ -96,11 +96,11 @@ async def _estimate_each(making: Annotating) -> list[tuple[AnnotatorNeeds, UseNe
 def _estimate(
     making: Annotating, asker: AnnotatorAsker, answering: AskerBackends
 ) -> tuple[AnnotatorNeeds, UseNeeds, list[str]]:
-    backend, config = answering.backends[ROLE], answering.job.backends[ROLE]
+    backend, config = answering.backends[ANNOTATOR], answering.job.backends[ANNOTATOR]
     path = None
     if (named := getattr(config, "tokenizer", None)) is not None:
         allowed = AllowedFiles.of(making.reader.rundir.job, making.options.overrides, outside=False)
-        path = allowed.find_file("tokenizer", named, f"backends.{ROLE}.tokenizer")
+        path = allowed.find_file("tokenizer", named, f"backends.{ANNOTATOR}.tokenizer")
     count, hint = make_counter(config, path)
     use = estimate_use(asker, making.place, backend, count, making.options.via)
     said = [

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, StoredLabels, is_name
+from edgen.annotation.annotator import StoredLabels, is_name
 from edgen.annotation.identical import SEEDS
 from edgen.annotation.layer import LayerFolder
 from edgen.asking.answering import Answerer, ChosenBackend, choose_backend
@@ -22,7 +22,7 @@ from edgen.asking.options import AnnotateOptions
 from edgen.asking.registered import find_named_asker
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
-from edgen.config import Job
+from edgen.config import ANNOTATOR, Job
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.digest import compute_fingerprint, hash64
 from edgen.core.errors import EdgenError, UsageError
@@ -78,7 +78,7 @@ class AnnotatorAsker(UnitAsker):
     taken_by = "edgen annotate --labels"
     template, variables, expects, shows = TEMPLATE, VARIABLES, "unit_labels", (SHOWN,)
     protocol, why = LABELLING.name, "a labeller"
-    role = ROLE
+    role = ANNOTATOR
     of_what = "annotators of an existing run"
     nothing = "there is nothing to label"
     outcomes = ("labelled", "without labels")
@@ -205,11 +205,11 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
             raise UsageError(f"--annotators: at most {_MOST} in all.")
         for named in self.options.by or ("",):
             name, equals, where = named.rpartition("=")
-            backend = choose_backend(self.job, where, ROLE, self.control)
+            backend = choose_backend(self.job, where, ANNOTATOR, self.control)
             own = (
                 name
                 if equals
-                else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
+                else where.rpartition(":")[2] or (ANNOTATOR if ANNOTATOR in self.job.backends else "default")
             )
             for number in range(1, self.options.annotators + 1):
                 called = own if number == 1 else f"{own}-{number}"
@@ -239,7 +239,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         annotator that started earlier continues with its own settings.
         """
         before = self.layer.read_facts(name)
-        seeded = job.backends[ROLE].seeds_several if before is None else SEEDS in before
+        seeded = job.backends[ANNOTATOR].seeds_several if before is None else SEEDS in before
         sample = grow_sample(before, self.options.sample)
         # An annotator that started before forms existed continues without them.
         if prompt.forms == "auto" and before is not None and "forms" not in before:
