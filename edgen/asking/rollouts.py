@@ -205,7 +205,6 @@ class RolloutMaking:
 
     def __init__(self, choice: PairChoice, options: PairOptions, control: Control) -> None:
         self._choice, self._reader = choice, choice.reader
-        self.place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
         self._starts = {arm: RolloutStart(choice, arm, options, control) for arm in self._reader.views}
 
     def check(self, by: Source) -> None:
@@ -258,10 +257,9 @@ class RolloutMaking:
 
     async def estimate(self) -> tuple[list[RolloutAsker], NeededCalls]:
         """Return the askers and the calls that `play` would make."""
-        askers = [*(await self.make_askers()).values()]
-        return askers, functools.reduce(
-            NeededCalls.plus, (count_needs(one, self.place.find_ledger(one)) for one in askers)
-        )
+        askers = await self.make_askers()
+        needs = (count_needs(one, self._starts[arm].place.find_ledger(one)) for arm, one in askers.items())
+        return [*askers.values()], functools.reduce(NeededCalls.plus, needs)
 
     async def play(self) -> dict[str, Path]:
         """Play the rollouts that the ledgers lack. Return the ledger of each arm. Raises the error that

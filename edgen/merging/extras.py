@@ -74,18 +74,13 @@ def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str
 
 
 def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
-    """Return every ledger of judges, rollouts, annotators, writers and other askers of these runs."""
+    """Return every ledger of judges, rollouts, annotators, writers and other askers of these runs, without
+    those of pairs with other runs."""
     return [
         (run, path)
         for run in runs
-        for folder in (
-            run.judged,
-            run.rollouts,
-            run.adherence,
-            *sorted(run.layers.glob("*/annotators")),
-            *run.writers(),
-            *run.askers(),
-        )
+        for folder in run.list_asker_folders()
+        if not folder.is_relative_to(run.against)
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size
     ]
