@@ -16,7 +16,7 @@ import msgspec
 from edgen.config import ANNOTATOR, find_backend
 from edgen.core.forms import list_answer_kinds
 from edgen.core.registry import find_plugin
-from edgen.core.text import compile_later
+from edgen.core.text import compile_later, join_list
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck
@@ -117,7 +117,7 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
         "\n".join(message.content for message in request.messages), request.speakers
     )
     (prompt,) = plan.prompts.values()
-    names = _join_names([role for role, *_ in request.speakers])
+    names = join_list(role for role, *_ in request.speakers)
     return (
         f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space "
         f"({names}) in the template, or say under `role_words` what it calls them"
@@ -162,12 +162,7 @@ def explain_rejection(rejection: Rejection, text: str, request: Request) -> Reje
 def _describe_speakers(names: Sequence[str], speakers: Sequence[tuple[str, ...]]) -> str:
     shown = [*names[:_MOST], "others"] if len(names) > _MOST else names
     speak = "speaks" if len(shown) == 1 else "speak"
-    return f"{_join_names(shown)} {speak}; this space has {_join_names([role for role, *_ in speakers])}"
-
-
-def _join_names(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{join_list(shown)} {speak}; this space has {join_list(role for role, *_ in speakers)}"
 
 
 def _find_names(text: str, speakers: Sequence[tuple[str, ...]]) -> list[str]:

@@ -17,6 +17,7 @@ from edgen.core.digest import is_sealed_as_written
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
+from edgen.core.text import join_first
 from edgen.execution.finished import find_stale_files
 from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, has_acknowledgement, has_tally
@@ -170,10 +171,9 @@ def _check_digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> It
         )
         without = [path for path in kept if path.is_file() and path.suffix != ".db" and not _has_digest(path)]
         if without:
-            shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
-            more = f" and {len(without) - 3} more" if len(without) > 3 else ""
+            shown = join_first([path.relative_to(folder.path).as_posix() for path in without], 3)
             problem = (
-                f"no digest of {shown}{more}: written by an older edgen or by hand; the command that makes "
+                f"no digest of {shown}: written by an older edgen or by hand; the command that makes "
                 "the file writes one when it is run again"
             )
             yield _Found(folder.path, "no_digest", problem)

@@ -21,6 +21,7 @@ import msgspec
 from edgen.config import Shards, Split
 from edgen.core.errors import DataError, Problem
 from edgen.core.files import Part, explain_write_errors, sync_folder
+from edgen.core.text import join_first
 
 MANIFEST = "manifest.json"
 LAYOUT = {"name": "education-dialogue", "version": 1}
@@ -338,8 +339,7 @@ def list_file_warnings(split: Split, folder: Path) -> Iterator[str]:
             f"(split.by: {split.words}) stay whole, and no choice of whole groups comes closer."
         )
     if names := find_strays(folder):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield (
-            f"{folder}: {shown}: not in the manifest, so not part of this data set. A loader that "
+            f"{folder}: {join_first(names, 3)}: not in the manifest, so not part of this data set. A loader that "
             "reads the folder by a pattern would read it as well: move it elsewhere."
         )

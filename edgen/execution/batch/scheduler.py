@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import HandedOver, ProviderError, UsageError
-from edgen.core.text import seconds
+from edgen.core.text import join_first, seconds
 from edgen.core.values import TaskId
 from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.ownership import require_own
@@ -272,5 +272,4 @@ class BatchScheduler(OnlineScheduler):
 
 
 def _describe_files(batches: Sequence[NotedBatch]) -> str:
-    names = ", ".join(Path(batch.file).name for batch in batches[:4])
-    return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")
+    return join_first([Path(batch.file).name for batch in batches], 4)
