@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
+from edgen.core.digest import hash64
 from edgen.core.errors import RunError
 from edgen.core.pair import Candidate, ResponsePlace, SideName, cut_at_response, digest_texts
 from edgen.core.values import Turn
@@ -60,7 +61,7 @@ def make_key(unit: str) -> str:
 
 def draw_number(*parts: str) -> int:
     """Return a pseudo-random number that depends only on these texts."""
-    return int.from_bytes(hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest())
+    return hash64("\0".join(parts))
 
 
 def choose_first_side(unit: str, person: str) -> SideName:

@@ -10,7 +10,6 @@ values that a reader cannot distinguish count as one value listed twice.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -19,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import Problem, SpaceError
 from edgen.core.space_layouts import SpaceLayout, find_layout, list_layouts
 from edgen.core.values import ROLES
@@ -272,7 +272,7 @@ def digest_content(space: Space) -> str:
         parts = {section.name: section.content(said) for section, said in iterate_sections(space)}
         content |= {name: part for name, part in parts.items() if part is not None}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return compute_sha256(text)
 
 
 def _read_base(entry: Entry) -> tuple[str, float]:

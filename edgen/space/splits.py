@@ -7,7 +7,6 @@ order-independent.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import itertools
 from array import array
@@ -16,6 +15,7 @@ from fractions import Fraction
 
 import msgspec
 
+from edgen.core.digest import hash64
 from edgen.core.space_layouts import list_layouts
 from edgen.core.values import Scenario
 from edgen.core.yaml_values import suggest_name
@@ -60,7 +60,7 @@ def _find_group(name: str, names: Collection[str]) -> tuple[str, ...]:
 
 def hash_key(key: Sequence[object]) -> int:
     """Return the hash of a group by its identity, a sequence of plain values."""
-    return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
+    return hash64(_encode(key)) >> 1
 
 
 def explain_split_problem(by: By, space: Space) -> str | None:
