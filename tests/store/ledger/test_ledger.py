@@ -293,7 +293,8 @@ def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: P
                     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
                     for i in range(10_000):
-                        await store_reply(ledger, Address(i, 0), i.to_bytes(32, "big"), Reply("x" * 2000), 0.1, 1)
+                        answer = (Address(i, 0), i.to_bytes(32, "big"), Reply("x" * 2000), 0, None)
+                        await ledger.store([answer], 0.1, 1)
                         stored += 1
             except StoppedError as error:
                 print(stored)
