@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from edgen.core.text import describe_error, join_list, shorten
-from edgen.core.version import __version__
 
 BASES: Mapping[str, tuple[str, str]] = {
     "provider": ("edgen.providers.base", "Provider"),
@@ -131,10 +130,9 @@ def find_place(error: BaseException, module: str) -> str:
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")
 
 
-def satisfies(needed: str) -> bool:
-    """Return whether this version of edgen satisfies a version specifier; an unreadable one counts as
-    satisfied."""
-    ours = _release(__version__)
+def satisfies(version: str, needed: str) -> bool:
+    """Return whether a version satisfies a version specifier; an unreadable clause counts as satisfied."""
+    ours = _release(version)
     for clause in needed.split(","):
         match = _CLAUSE.fullmatch(clause)
         if match is None:
@@ -157,7 +155,7 @@ def satisfies(needed: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+    return tuple(map(int, re.findall(r"\d+", re.sub(r"[^\d.].*", "", version))))
 
 
 def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:

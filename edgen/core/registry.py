@@ -209,7 +209,7 @@ def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
         raise PluginError(f"The {kind} {name!r} is provided by {brought}; uninstall all but one of them.")
     (plugin,) = found
     for needed in plugin.requires:
-        if not satisfies(needed):
+        if not satisfies(__version__, needed):
             raise PluginError(
                 f"The {kind} {name!r} of {plugin.origin} needs edgen {needed}, and this is {__version__}; "
                 f"install another version of edgen or of {plugin.package}."
@@ -292,7 +292,7 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
             entries = list(_list_entries(file))
             if not entries:
                 continue
-            headers = _read_headers(file.parent)
+            headers = read_headers(file.parent)
             package = re.sub(r"[-_.]+", "-", headers.get("Name", [file.parent.stem])[0]).lower()
             if package in seen:
                 continue
@@ -328,7 +328,8 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
             yield kind, name.strip(), value.split("[")[0].strip()
 
 
-def _read_headers(folder: Path) -> dict[str, list[str]]:
+def read_headers(folder: Path) -> dict[str, list[str]]:
+    """Return the headers of a distribution's metadata."""
     text = _read_text(folder / "METADATA")[0] or _read_text(folder / "PKG-INFO")[0]
     headers: dict[str, list[str]] = {}
     for line in text.split("\n\n", 1)[0].splitlines():
