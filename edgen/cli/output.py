@@ -302,10 +302,8 @@ def _is_too_many_files(error: BaseException) -> bool:
 
 def _is_typers(error: BaseException) -> bool:
     """Return whether typer's own code raised an error, such as SystemExit at the end of every command."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("typer.")
+    names = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(names) and names[-1].startswith("typer.")
 
 
 def find_signal() -> int:

@@ -11,6 +11,7 @@ import importlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from traceback import walk_tb
 from typing import Any, get_type_hints
 
 from edgen.core.text import describe_error, join_list, shorten
@@ -119,11 +120,10 @@ def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
 def find_place(error: BaseException, module: str) -> str:
     """Return the last line of a module's package that an error came through, as in " in FILE, line 5"; empty
     without one."""
-    place, trace, package = "", error.__traceback__, module.partition(".")[0]
-    while trace is not None:
-        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
-            place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+    place, package = "", module.partition(".")[0]
+    for frame, line in walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f" in {frame.f_code.co_filename}, line {line}"
     return place
 
 
