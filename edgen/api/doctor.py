@@ -17,6 +17,7 @@ from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, fi
 from edgen.config.backends import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.plugins.faults import blame, require_value
+from edgen.core.text import join_first
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
@@ -388,5 +389,4 @@ def find_model(model: str, names: list[str]) -> str:
     near = difflib.get_close_matches(model.lower(), by_lower, n=3, cutoff=0.5)
     if near:
         return f"{model} is not listed; did you mean {', '.join(by_lower[name] for name in near)}?"
-    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{model} is not listed, nor anything like it (listed: {listed or 'none'})"
+    return f"{model} is not listed, nor anything like it (listed: {join_first(names, 5) or 'none'})"

@@ -65,7 +65,7 @@ def open_game(
 
     Raises UsageError for a role that nobody can play.
     """
-    plan = _make_plan(job, overrides, allow_outside=allow_outside)
+    plan = _make_plan(JobSource.of(job, overrides, allow_outside=allow_outside), job)
     playable = [one for one in plan.roles if one not in _WRITERS]
     spoken = [one.lower() for one in plan.job.speakers]
     if not playable:
@@ -93,12 +93,11 @@ def open_game(
         "shards={train: 1, test: 1}",
         "split.test=0",
         *others,
+        *overrides,
         f"backends.{role}={_make_person_settings(plan, role)}",
     )
-    source = JobSource.of(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
-    return Game(
-        role, folder, source, _make_plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
-    )
+    source = JobSource.of(job, own, allow_outside=allow_outside)
+    return Game(role, folder, source, _make_plan(source, job))
 
 
 def _make_person_settings(plan: Plan, role: str) -> str:
@@ -126,8 +125,7 @@ def _make_replacement(plan: Plan, role: str, job: Path) -> str:
     )
 
 
-def _make_plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan:
-    source = JobSource.of(job, overrides, allow_outside=allow_outside)
+def _make_plan(source: JobSource, job: Path) -> Plan:
     plans = make_plans(source.job, source.name, source.allowed)
     if len(plans) > 1:
         raise UsageError(

@@ -49,7 +49,7 @@ def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> d
     _check_judge(paths, options, chosen)
     judged = {}
     if judge is not None:
-        _, judging = find_judged_measure()
+        own, judging = find_judged_measure()
         judged = judging.ask_judge(paths[0], _ask(options, control, judge))
     found = {}
     with contextlib.ExitStack() as stack:
@@ -67,7 +67,6 @@ def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> d
             else:
                 quality = measure_data_set(data, chosen, tell_count)
             if (sheets := judged.get(data.arm)) is not None:
-                own, judging = find_judged_measure()
                 added = judging.with_judged(quality[own], sheets)
                 quality = msgspec.structs.replace(quality, values={**quality.values, own: added})
             found[data.arm] = quality

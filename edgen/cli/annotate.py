@@ -11,11 +11,11 @@ import msgspec
 
 from edgen.asking.options import AnnotateOptions, WriteOptions
 from edgen.cli import options as o
-from edgen.cli.candidates import print_candidates
-from edgen.cli.output import format_cost, print_value, wrap_after_label
+from edgen.cli.candidates import print_candidates, render_tasks
+from edgen.cli.output import print_value, wrap_after_label
 from edgen.core.errors import UsageError
 from edgen.core.options import declare_sheet
-from edgen.core.text import describe_counts, quantity
+from edgen.core.text import quantity
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -172,12 +172,7 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
             f"annotator  {one.annotator}: {one.labelled:,} of {one.planned:,} labelled, {one.pending:,} "
             "pending"
         )
-        yield f"  rejected {describe_counts(one.rejected)}"
-        yield f"  failed   {describe_counts(one.failed)}"
-        yield (
-            f"  calls    {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost "
-            f"{format_cost(one.cost_usd)}"
-        )
+        yield from render_tasks(one, indent="  ")
     for person in made.people:
         said = f"{person.new:,} new, {person.changed:,} changed, {person.labelled:,} in all"
         yield f"person     {person.annotator}: {said}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from edgen.api.candidates import WrittenCandidates
     from edgen.asking.declared import DeclaredAsker
     from edgen.runtime.control import Control
+    from edgen.runtime.status import TasksStatus
 
 
 def print_candidates(
@@ -95,15 +96,21 @@ def _print_asked(
     lines = [
         f"run        {run}",
         f"asker      {status.asker}: {status.answered:,} of {status.planned:,} answered, {status.pending:,} pending",
-        f"rejected   {describe_counts(status.rejected)}",
-        f"failed     {describe_counts(status.failed)}",
-        f"calls      {status.calls.made:,} made, {status.calls.replayed:,} replayed, cost {format_cost(status.cost_usd)}",
+        *render_tasks(status),
     ]
     if made.lines is not None:
         lines.append(f"file       {made.file}")
     facts = {"run": str(run), **msgspec.to_builtins(status), "lines": made.lines, "file": str(made.file)}
     print_value(facts, lines, json=json)
     made.require_answers()
+
+
+def render_tasks(status: TasksStatus, indent: str = "") -> Iterator[str]:
+    """Yield the lines on an asker's tasks without an answer, and on its calls."""
+    calls, cost = status.calls, format_cost(status.cost_usd)
+    yield f"{indent + 'rejected':<10} {describe_counts(status.rejected)}"
+    yield f"{indent + 'failed':<10} {describe_counts(status.failed)}"
+    yield f"{indent + 'calls':<10} {calls.made:,} made, {calls.replayed:,} replayed, cost {cost}"
 
 
 def _as_json(made: WrittenCandidates) -> dict[str, Any]:
@@ -122,12 +129,7 @@ def _render(made: WrittenCandidates) -> Iterator[str]:
         f"writer     {one.writer}: {one.writes} for {one.written:,} of {one.planned:,} turns, "
         f"{one.pending:,} pending"
     )
-    yield f"rejected   {describe_counts(one.rejected)}"
-    yield f"failed     {describe_counts(one.failed)}"
-    yield (
-        f"calls      {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost "
-        f"{format_cost(one.cost_usd)}"
-    )
+    yield from render_tasks(one)
     if totals is not None:
         short = f"; {totals.short:,} turns have fewer than {made.options.count}" if totals.short else ""
         yield f"dropped    {describe_counts(totals.dropped)}"

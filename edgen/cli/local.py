@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -100,18 +100,15 @@ def install_smallest() -> str:
 def _describe(model: InstalledModel) -> LocalModel:
     from edgen.providers.llamacpp.header import read_header
 
-    plain = {
-        "name": model.name,
-        "backend": f"{{type: llamacpp, model: {model.name}}}",
-        "path": str(model.path),
-        "package": model.package,
-        "version": model.version,
-        "size": model.path.stat().st_size,
-    }
+    facts: dict[str, Any]
     try:
         header = read_header(model.path)
     except InputError as problem:
-        return msgspec.convert({**plain, "problem": str(problem)}, LocalModel)
-    wrong = "" if header.chat_template else "no chat template: give the backend a `chat_template:`"
-    facts = {"architecture": header.architecture, "context": header.trained_context, "problem": wrong}
-    return msgspec.convert({**plain, **facts}, LocalModel)
+        facts = {"problem": str(problem)}
+    else:
+        wrong = "" if header.chat_template else "no chat template: give the backend a `chat_template:`"
+        facts = {"architecture": header.architecture, "context": header.trained_context, "problem": wrong}
+    return LocalModel(
+        name=model.name, backend=f"{{type: llamacpp, model: {model.name}}}", path=str(model.path),
+        package=model.package, version=model.version, size=model.path.stat().st_size, **facts,
+    )  # fmt: skip

@@ -248,58 +248,62 @@ def run_guarded(run: Callable[[], object]) -> int:
 
 
 def _run_to_end(run: Callable[[], object]) -> CommandEnd:
-    """Call `run` and return how it ended."""
+    """Call `run` and return how it ended. A plugin whose code ended it, even by an exit, is at fault."""
     try:
         run()
-    except SystemExit as end:
-        if end.code == 128 + signal.SIGINT:  # typer's exit for a signal before the command ran
-            return _end_interrupted()
-        if not _is_typers(end) and (fault := find_fault(end)) is not None:  # a plugin must not end edgen
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
-    except EdgenError as error:
-        return CommandEnd(error.exit_code, str(error), reason=error.reason)
-    except (KeyboardInterrupt, Interruption) as error:
-        if (fault := find_fault(error)) is not None:
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        return _end_interrupted()
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
-            return CommandEnd(2, text, reason="error")
-        if (fault := find_fault(error)) is not None:
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        if error.filename is None and _is_typers(error):  # raised while a help text was printed
-            return CommandEnd(2, f"standard output cannot be written ({error.strerror}).", reason="error")
-        if error.filename is None:
-            return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
-        return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
-    except MemoryError as error:
-        if (fault := find_fault(error)) is not None:
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
-        return CommandEnd(1, text, reason="memory")
-    except Exception as error:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
-        if (fault := find_fault(error)) is not None:
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
-        return CommandEnd(1, text, traceback.format_exc(), "bug")
-    except BaseException as error:
-        if (fault := find_fault(error)) is not None:
-            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        if type(error).__name__ != "CancelledError":
-            raise
-        # asyncio lets a CancelledError through if the signal comes between its handler and its first step.
-        return _end_interrupted()
+    except BaseException as error:  # noqa: BLE001 - each end has its exit code
+        own_exit = isinstance(error, SystemExit) and (_is_signals(error) or _is_typers(error))
+        return _find_end(error if own_exit or _is_too_many_files(error) else find_fault(error) or error)
     return CommandEnd(0)
+
+
+def _find_end(error: BaseException) -> CommandEnd:
+    """Return the end by the error that is handled, or by a plugin's fault in its place."""
+    match error:
+        case SystemExit():
+            if _is_signals(error):
+                return _end_interrupted()
+            return CommandEnd(
+                error.code if isinstance(error.code, int) else int(error.code is not None), exit=error
+            )
+        case EdgenError():
+            return CommandEnd(error.exit_code, str(error), reason=error.reason)
+        case KeyboardInterrupt() | Interruption():
+            return _end_interrupted()
+        case OSError():
+            if _is_too_many_files(error):
+                text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
+                return CommandEnd(2, text, reason="error")
+            if error.filename is None and _is_typers(error):  # raised while a help text was printed
+                return CommandEnd(2, f"standard output cannot be written ({error.strerror}).", reason="error")
+            if error.filename is None:
+                return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
+            return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
+        case MemoryError():
+            text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
+            return CommandEnd(1, text, reason="memory")
+        case Exception():  # a bug: the one case in which a person sees a traceback
+            text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
+            return CommandEnd(1, text, traceback.format_exc(), "bug")
+    if type(error).__name__ != "CancelledError":
+        raise error
+    # asyncio lets a CancelledError through if the signal comes between its handler and its first step.
+    return _end_interrupted()
+
+
+def _is_signals(end: SystemExit) -> bool:
+    """Return whether this is typer's exit for a signal before the command ran."""
+    return end.code == 128 + signal.SIGINT
+
+
+def _is_too_many_files(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def _is_typers(error: BaseException) -> bool:
     """Return whether typer's own code raised an error, such as SystemExit at the end of every command."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("typer.")
+    names = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(names) and names[-1].startswith("typer.")
 
 
 def find_signal() -> int:

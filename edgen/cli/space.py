@@ -230,8 +230,7 @@ def _render_cells(facts: dict[str, Any]) -> Iterator[str]:
         yield f"{'':28} {many:,} combination{' is' if many == 1 else 's are'} excluded"
     yield f"{'':28} With `balanced`, every cell comes equally often:"
     for name, counts in facts["cells_by_value"].items():
-        least, most = counts["least"], counts["most"]
-        times = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        times = _render_span(counts["least"], counts["most"])
         yield f"{'':28} a value of {name} in {times} of {facts['cells']:,}."
 
 

@@ -68,6 +68,8 @@ def command(
 
 def _serve(places: list[Path], options: WebOptions, people: PeopleOptions, *, json: bool) -> None:
     """Serve the pages, until a signal."""
+    import asyncio
+
     from edgen.web.people.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
@@ -93,7 +95,7 @@ def _serve(places: list[Path], options: WebOptions, people: PeopleOptions, *, js
 
             webbrowser.open(link)
 
-    serve(places, options.port, announce, (signal.SIGINT, *list_ending_signals()), host)
+    asyncio.run(serve(places, options.port, announce, (signal.SIGINT, *list_ending_signals()), host))
 
 
 def _export(paths: list[Path], folder: Path, *, json: bool) -> None:
@@ -102,7 +104,7 @@ def _export(paths: list[Path], folder: Path, *, json: bool) -> None:
 
     site = export_site(paths, folder)
     print_value(
-        {"index": str(site.index), "conversations": site.conversations, "bytes": site.size},
-        [f"{site.index}: pages of {site.conversations:,} conversations, {site.size / 1e6:.1f} MB."],
+        {"index": str(site.first), "conversations": site.conversations, "bytes": site.size},
+        [f"{site.first}: pages of {site.conversations:,} conversations, {site.size / 1e6:.1f} MB."],
         json=json,
     )

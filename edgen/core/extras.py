@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgen.core.errors import UsageError
-from edgen.core.registry import split_path
+from edgen.core.plugin_checks import satisfies
+from edgen.core.registry import read_headers, split_path
 from edgen.core.version import DISTRIBUTION
 
-_REQUIRES = "Requires-Dist: "
 # Modules that whole packages of edgen, or a measure, need from an extra.
 _MODULES = {
     "analysis": ("matplotlib", "numpy", "rensa"),
@@ -59,8 +59,7 @@ def find_current_installation() -> Installation:
 def _list_requirements() -> tuple[str, ...]:
     """Return the requirements in the metadata of edgen's own distribution."""
     if (folder := _find_metadata(DISTRIBUTION)) is not None:
-        lines = (folder / "METADATA").read_text(encoding="utf-8").partition("\n\n")[0].split("\n")
-        return tuple(line[len(_REQUIRES) :] for line in lines if line.startswith(_REQUIRES))
+        return tuple(read_headers(folder).get("Requires-Dist", ()))
     from importlib import metadata
 
     try:
@@ -105,7 +104,7 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
     for requirement in _list_packages(extra, requirements) if requirements else ():
         name, bounds = _read_requirement(requirement)
         installed = _find_installed_version(name)
-        if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
+        if installed is not None and not satisfies(installed, bounds):
             wrong.append(f"{name} {installed} is installed, and edgen needs {requirement}")
     if wrong:
         raise UsageError(
@@ -163,10 +162,11 @@ def _list_packages(extra: str, requirements: tuple[str, ...]) -> list[str]:
     return [text.partition(";")[0].strip() for text in requirements if marker.search(text)] or [extra]
 
 
-def _read_requirement(requirement: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the package of a requirement like `x[y]<3,>=1.2`, and its bounds."""
+def _read_requirement(requirement: str) -> tuple[str, str]:
+    """Return the package of a requirement like `x[y]<3,>=1.2`, and its bounds; pre-releases count as their
+    release."""
     name = re.match(r"[\w.-]+", requirement)
-    return name[0] if name else requirement, re.findall(r"(>=|<)\s*([\d.]+)", requirement)
+    return name[0] if name else requirement, ",".join(re.findall(r"(?:>=|<)\s*[\d.]+", requirement))
 
 
 def _find_installed_version(name: str) -> str | None:
@@ -178,19 +178,6 @@ def _find_installed_version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _is_within(version: str, sign: str, bound: str) -> bool:
-    """Return whether a version is `>=` or `<` a bound; pre-releases count as their release."""
-    return (_release(version) < _release(bound)) is (sign == "<")
-
-
-def _release(version: str) -> list[int]:
-    digits = re.match(r"[\d.]*", version)
-    numbers = [int(part) for part in (digits[0] if digits else "").split(".") if part]
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return numbers
 
 
 def shorten_path(path: Path) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.core.digest import compute_fingerprint, compute_sha256
 from edgen.core.errors import DamagedError, RunError
 from edgen.core.files import (
     Part,
@@ -50,7 +51,7 @@ class Digest(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, data: bytes) -> Digest:
         """Return the digest of a file with this content."""
-        return cls(hashlib.sha256(data).hexdigest(), len(data), data.count(b"\n"))
+        return cls(compute_sha256(data), len(data), data.count(b"\n"))
 
 
 class KeptDigests(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,7 +90,7 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
         raise _make_digests_error(folder, "one of its entries has no digest")
     if not all(map(_is_inside, noted.files)):
         raise _make_digests_error(folder, "it names files outside of its folder")
-    if noted.layout != _LAYOUT or noted.sha256 != _render_digest_entries(noted.files):
+    if noted.layout != _LAYOUT or noted.sha256 != compute_fingerprint(noted.files, 64):
         raise _make_digests_error(folder, "its content does not match its own digest")
     return noted.files
 
@@ -261,17 +262,13 @@ def _note_digests(folder: Path, digests: Mapping[Path, Digest], *, grows: bool =
 
 def _write_entries(folder: Path, entries: Mapping[str, KeptDigests]) -> None:
     files = dict(sorted(entries.items()))
-    noted = _Noted(_LAYOUT, _render_digest_entries(files), files)
+    noted = _Noted(_LAYOUT, compute_fingerprint(files, 64), files)
     write_whole(folder / DIGESTS, msgspec.json.format(msgspec.json.encode(noted), indent=1) + b"\n")
 
 
 def _is_inside(name: str) -> bool:
     """Return whether a path leads to a file in the folder, which may be foreign."""
     return not {"", ".", ".."} & {*name.split("/")} and "\0" not in name
-
-
-def _render_digest_entries(entries: Mapping[str, KeptDigests]) -> str:
-    return hashlib.sha256(msgspec.json.encode(entries, order="deterministic")).hexdigest()
 
 
 def _make_digests_error(folder: Path, what: str) -> DamagedError:

@@ -60,24 +60,22 @@ def option(
     >>> class Wishes(msgspec.Struct):
     ...     most: Annotated[int | None, option("Keep the N best.", metavar="N", ge=1)] = None
     """
-    extra = {
-        "flags": flags, "metavar": metavar, "completes": completes, "reads": reads, "ge": ge, "le": le,
-        "hidden": hidden, "worded_by": worded_by,
-    }  # fmt: skip
-    return msgspec.Meta(description=help_, extra=extra)
+    declared = DeclaredOption(help_, flags, metavar, completes, reads, ge, le, hidden, worded_by)
+    return msgspec.Meta(description=help_, extra={"option": declared})
 
 
 class DeclaredOption(NamedTuple):
     """An option as a field's annotation declares it."""
 
     help: str  # the help text, with its default
-    flags: tuple[str, ...]  # as typed; empty for the field's name
-    metavar: str | None  # stands for the value
-    completes: str | None  # a function of `edgen.cli.complete`, or a kind of folders
-    reads: str | None  # a function of `edgen.cli.readers`
-    low: float | None  # lowest value
-    high: float | None  # highest value
+    flags: tuple[str, ...] = ()  # as typed; empty for the field's name
+    metavar: str | None = None  # stands for the value
+    completes: str | None = None  # a function of `edgen.cli.complete`, or a kind of folders
+    reads: str | None = None  # a function of `edgen.cli.readers`
+    low: float | None = None  # lowest value
+    high: float | None = None  # highest value
     hidden: bool = False  # whether help leaves it out
+    worded_by: Callable[[], Wording] | None = None  # returns the words to use instead
 
     @property
     def sentence(self) -> str:
@@ -87,28 +85,18 @@ class DeclaredOption(NamedTuple):
 
 def find_option(hint: Any) -> DeclaredOption | None:
     """Return the option that a type declares, itself or as one of several types; None if it declares none."""
-    bounds: dict[str, Any] = {}
-    found = None
+    found = low = high = None
     for meta in _list_metas(hint):
         if meta.description is not None:
-            found = meta
-        bounds |= {} if meta.ge is None else {"low": meta.ge}
-        bounds |= {} if meta.le is None else {"high": meta.le}
-    if found is None or found.description is None:
+            found = (meta.extra or {}).get("option") or DeclaredOption(meta.description)
+        low = low if meta.ge is None else meta.ge
+        high = high if meta.le is None else meta.le
+    if found is None:
         return None
-    extra = found.extra or {}
-    low, high = extra.get("ge"), extra.get("le")
-    own = Wording(found.description, extra.get("flags", ()), extra.get("hidden", False))
-    wording: Wording = own if (find := extra.get("worded_by")) is None else find()
-    return DeclaredOption(
-        help=wording.help,
-        flags=wording.flags,
-        metavar=extra.get("metavar"),
-        completes=extra.get("completes"),
-        reads=extra.get("reads"),
-        low=bounds.get("low") if low is None else low,
-        high=bounds.get("high") if high is None else high,
-        hidden=wording.hidden,
+    if found.worded_by is not None:
+        found = found._replace(**found.worded_by()._asdict())
+    return found._replace(
+        low=low if found.low is None else found.low, high=high if found.high is None else found.high
     )
 
 

@@ -11,10 +11,10 @@ import importlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from traceback import walk_tb
 from typing import Any, get_type_hints
 
 from edgen.core.text import describe_error, join_list, shorten
-from edgen.core.version import __version__
 
 BASES: Mapping[str, tuple[str, str]] = {
     "provider": ("edgen.providers.base", "Provider"),
@@ -120,21 +120,19 @@ def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
 def find_place(error: BaseException, module: str) -> str:
     """Return the last line of a module's package that an error came through, as in " in FILE, line 5"; empty
     without one."""
-    place, trace, package = "", error.__traceback__, module.partition(".")[0]
-    while trace is not None:
-        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
-            place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+    place, package = "", module.partition(".")[0]
+    for frame, line in walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f" in {frame.f_code.co_filename}, line {line}"
     return place
 
 
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")
 
 
-def satisfies(needed: str) -> bool:
-    """Return whether this version of edgen satisfies a version specifier; an unreadable one counts as
-    satisfied."""
-    ours = _release(__version__)
+def satisfies(version: str, needed: str) -> bool:
+    """Return whether a version satisfies a version specifier; an unreadable clause counts as satisfied."""
+    ours = _release(version)
     for clause in needed.split(","):
         match = _CLAUSE.fullmatch(clause)
         if match is None:
@@ -157,7 +155,7 @@ def satisfies(needed: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+    return tuple(map(int, re.findall(r"\d+", re.sub(r"[^\d.].*", "", version))))
 
 
 def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:

@@ -46,21 +46,8 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
 the folders that jobs name, the command line and `import edgen`."""
-GROUPS: dict[str, Kind] = {
-    "edgen.providers": "provider",
-    "edgen.protocols": "protocol",
-    "edgen.families": "family",
-    "edgen.formats": "format",
-    "edgen.measures": "measure",
-    "edgen.readers": "reader",
-    "edgen.space_sections": "space_section",
-    "edgen.space_layouts": "space_layout",
-    "edgen.folder_kinds": "folder_kind",
-    "edgen.commands": "command",
-    "edgen.space_commands": "space_command",
-    "edgen.functions": "function",
-    "edgen.askers": "asker",
-}
+GROUPS: dict[str, Kind] = {f"edgen.{kind}s".replace("ys", "ies"): kind for kind in get_args(Kind)}
+"""The kinds by their groups of entry points: `edgen.providers`, `edgen.families` and so on."""
 _HERE = Path(__file__).resolve().parents[2]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 _NEEDED = re.compile(
@@ -90,6 +77,11 @@ class Plugin(NamedTuple):
     def origin(self) -> str:
         """The package and its version."""
         return f"{self.package} {self.version}"
+
+    @property
+    def title(self) -> str:
+        """Its kind, name and package, as the beginning of a sentence."""
+        return f"The {self.kind} {self.name!r} of {self.origin}"
 
 
 def list_plugins() -> list[Plugin]:
@@ -209,9 +201,9 @@ def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
         raise PluginError(f"The {kind} {name!r} is provided by {brought}; uninstall all but one of them.")
     (plugin,) = found
     for needed in plugin.requires:
-        if not satisfies(needed):
+        if not satisfies(__version__, needed):
             raise PluginError(
-                f"The {kind} {name!r} of {plugin.origin} needs edgen {needed}, and this is {__version__}; "
+                f"{plugin.title} needs edgen {needed}, and this is {__version__}; "
                 f"install another version of edgen or of {plugin.package}."
             )
     return _load(plugin)
@@ -222,7 +214,7 @@ _NOT_INSTALLED = " edgen's own entry points are missing: install edgen (again), 
 
 def _load(plugin: Plugin) -> Any:
     module, _, attributes = plugin.object.partition(":")
-    what = f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
+    what = plugin.title
     if not attributes:
         raise PluginError(
             f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
@@ -292,7 +284,7 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
             entries = list(_list_entries(file))
             if not entries:
                 continue
-            headers = _read_headers(file.parent)
+            headers = read_headers(file.parent)
             package = re.sub(r"[-_.]+", "-", headers.get("Name", [file.parent.stem])[0]).lower()
             if package in seen:
                 continue
@@ -328,7 +320,8 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
             yield kind, name.strip(), value.split("[")[0].strip()
 
 
-def _read_headers(folder: Path) -> dict[str, list[str]]:
+def read_headers(folder: Path) -> dict[str, list[str]]:
+    """Return the headers of a distribution's metadata."""
     text = _read_text(folder / "METADATA")[0] or _read_text(folder / "PKG-INFO")[0]
     headers: dict[str, list[str]] = {}
     for line in text.split("\n\n", 1)[0].splitlines():

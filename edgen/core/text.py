@@ -331,8 +331,7 @@ def describe_counts(counts: Mapping[str, int]) -> str:
 
 def describe_reasons(reasons: Counter[str], most: int = 4) -> str:
     """Format counts with their reasons, the most frequent first, such as `14 no_turns, 3 too_short`."""
-    shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(most))
-    return shown + (f" and {len(reasons) - most} more kinds" if len(reasons) > most else "")
+    return join_first([f"{count:,} {reason}" for reason, count in reasons.most_common()], most, " kinds")
 
 
 def compile_later(expression: str, flags: int = 0) -> re.Pattern[str]:

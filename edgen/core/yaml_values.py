@@ -23,7 +23,7 @@ import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
-from edgen.core.text import describe_type
+from edgen.core.text import describe_type, join_first
 from edgen.core.yaml_text import BRACES, YamlError, read_values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -92,8 +92,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         if close:
             return f" (did you mean '{close[0]}'?)"
-    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-    return f" (known: {', '.join(known[:_MOST_LISTED])}{more})"
+    return f" (known: {join_first(known, _MOST_LISTED)})"
 
 
 def shorten_word(text: str) -> str:

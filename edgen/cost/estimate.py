@@ -20,7 +20,7 @@ import msgspec
 from edgen.config import Job, Price, find_backend_name, list_asked_roles, load_job
 from edgen.core.errors import UsageError
 from edgen.core.options import Via
-from edgen.core.text import quantity
+from edgen.core.text import join_first, quantity
 from edgen.cost.assumptions import (
     Prompts,
     assume,
@@ -232,9 +232,7 @@ def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) ->
             said.append(f"{', '.join(models)} may charge for reasoning before the answer: high end times 4")
         return (*said, *prompts.hints)
     count = sum(len(run.scenarios) for run in runs)
-    names = ", ".join(str(run.path) for run in runs[:3]) + (
-        f" and {len(runs) - 3} more" if len(runs) > 3 else ""
-    )
+    names = join_first([str(run.path) for run in runs], 3)
     said = [f"prompts and answers: as {quantity(count, 'scenario')} of this template used in {names}"]
     said.append(
         "the interval contains the total for new scenarios with 95% probability, if they are like the "

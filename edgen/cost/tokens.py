@@ -17,6 +17,7 @@ from edgen.config.backends import find_prices
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.core.pictures import Counted, count_picture_tokens, without_pictures
+from edgen.core.text import count_utf8_bytes
 from edgen.core.values import Message
 from edgen.providers import find_calls
 
@@ -99,8 +100,7 @@ def _from_file(path: Path) -> TokenCounter:
 
 
 def _guess(text: str) -> int:
-    size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-    return -(-size // _BYTES_PER_TOKEN)
+    return -(-count_utf8_bytes(text) // _BYTES_PER_TOKEN)
 
 
 # Measured against o200k_base on the prompts of the shipped jobs, the templates and simulated lessons, all

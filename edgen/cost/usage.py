@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,10 +137,7 @@ def find_asked_backends(job: Job) -> dict[str, BackendConfig]:
 
 def add_up(parts: Iterable[CallUse]) -> CallUse:
     """Return the sum of all parts."""
-    whole = CallUse()
-    for part in parts:
-        whole = whole.plus(part)
-    return whole
+    return functools.reduce(CallUse.plus, parts, CallUse())
 
 
 def predict(seen: Sequence[CallUse], scenarios: float) -> UsageRange:

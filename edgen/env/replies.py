@@ -15,17 +15,14 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import PairSettings
 from edgen.core.errors import JobError, UsageError
 from edgen.core.pair import Candidate
 from edgen.core.values import END_MARKER, Rejection, RejectionReason, Reply, Request, Role, Scenario, Turn
 from edgen.env.partners import Partners
-from edgen.env.reward import judge_prompt
+from edgen.env.reward import judge_preference, judge_prompt
 from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
-from edgen.preferences.signals import make_oracle_signal
-from edgen.protocols.oracle import CandidatePair, judge_pair
 from edgen.reading.one_turn.reader import read_turn
 
 REMEMBERED = 10_000  # scores; the oldest is dropped first
@@ -121,21 +118,17 @@ class ReplyJudge:
         return _Place(scenario, role, turn, before)
 
     def _judge(self, reply: str, reference: str, place: _Place) -> Generator[Request, Reply, Score]:
-        rules, pairs = self._plan.rules, self._plan.job.pairs
+        rules = self._plan.rules
         said = read_turn(reply, place.role, words=rules.words, roles=rules.role_words)
         if isinstance(said, Rejection) or not said.text:
             return Score(0.0, False)
         ours = _make_candidate("policy", place, said.text)
         theirs = _make_candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
-        task = f"{ours.name}~{theirs.name}"
-        comparison = CandidatePair(self._plan.space, place.scenario, task, ours, theirs)
-        asked = PairSettings(compare=pairs.compared, votes=pairs.votes)
-        verdicts = yield from judge_pair(comparison, self._prompt, asked, rules)
-        if isinstance(verdicts, Rejection):
-            if verdicts.reason is RejectionReason.IDENTICAL:
+        p = yield from judge_preference(self._plan, self._prompt, place.scenario, ours, theirs)
+        if isinstance(p, Rejection):
+            if p.reason is RejectionReason.IDENTICAL:
                 return Score(0.5, True)
-            raise UsageError(f"{verdicts.detail}: set pairs.compare to conversation.")
-        p = make_oracle_signal("judge", "", pairs.compared, verdicts).p
+            raise UsageError(f"{p.detail}: set pairs.compare to conversation.")
         return Score(0.5, False) if p is None else Score(p, True)
 
 

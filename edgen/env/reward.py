@@ -91,7 +91,6 @@ class OracleReward:
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
             )
         prompt, references = judge_prompt(plan), self._read(plan)
-        asked = PairSettings(compare="conversation", votes=plan.job.pairs.votes)
 
         def compute_reward(ended: Ended) -> Generator[Request, Reply, float | None]:
             index = ended.scenario.index
@@ -101,12 +100,10 @@ class OracleReward:
             ours = Candidate(
                 id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns
             )
-            task = f"{ours.name}~{reference.name}"
-            comparison = CandidatePair(plan.space, ended.scenario, task, ours, reference)
-            verdicts = yield from judge_pair(comparison, prompt, asked, plan.rules)
-            if isinstance(verdicts, Rejection):
-                return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
-            return make_oracle_signal("judge", "", "conversation", verdicts).p
+            p = yield from judge_preference(plan, prompt, ended.scenario, ours, reference)
+            if isinstance(p, Rejection):
+                return 0.5 if p.reason is RejectionReason.IDENTICAL else None
+            return p
 
         return compute_reward
 
@@ -122,6 +119,20 @@ class OracleReward:
                     "and design.",
                 )
             return {index: reader.candidate(index, names[0]) for index, names in reader.scenarios()}
+
+
+def judge_preference(
+    plan: Plan, prompt: Prompt, scenario: Scenario, ours: Candidate, theirs: Candidate
+) -> Generator[Request, Reply, float | Rejection | None]:
+    """Return the probability that the job's judge prefers `ours`; None without a readable verdict in each
+    order. The judge is asked in both orders, `pairs.votes` times in each."""
+    pair = CandidatePair(plan.space, scenario, f"{ours.name}~{theirs.name}", ours, theirs)
+    compared = plan.job.pairs.compared
+    asked = PairSettings(compare=compared, votes=plan.job.pairs.votes)
+    verdicts = yield from judge_pair(pair, prompt, asked, plan.rules)
+    if isinstance(verdicts, Rejection):
+        return verdicts
+    return make_oracle_signal("judge", "", compared, verdicts).p
 
 
 def judge_prompt(plan: Plan) -> Prompt:

@@ -114,7 +114,7 @@ def _parse_fault(part: str) -> Fault:
     share = _parse_number(share_text)
     if not equals or share is None or share > 1:
         raise InputError(f"faults: '{part}' needs a share between 0 and 1, as in {name}=0.1.")
-    default = (TRANSPORT | BATCH)[name][1] if name in TRANSPORT or name in BATCH else None
+    _, default = (TRANSPORT | BATCH).get(name, ("", None))
     if not colon:
         return Fault(name, share, default)
     seconds = _parse_number(seconds_text)

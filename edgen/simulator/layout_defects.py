@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.core.values import END_MARKER
-from edgen.simulator.conversation.dialogue import Entries, as_json, as_published
+from edgen.simulator.conversation.dialogue import Entries, as_published
+from edgen.simulator.prompts.answer_form import Json
 
 
 class CleanAnswer(NamedTuple):
@@ -229,7 +230,7 @@ def marker_forms(answer: CleanAnswer, rng: Random) -> str:
 
 def loose_json(answer: CleanAnswer, rng: Random) -> str:
     """Return JSON that a strict parser rejects: trailing commas, or cut brackets at the end."""
-    text = as_json(answer.entries, answer.probability)
+    text = Json().render(answer.entries, answer.probability)
     return text.replace("\n  ],", ",\n  ],") if rng.random() < 0.5 else text.rstrip("\n}")
 
 

@@ -19,7 +19,7 @@ from edgen.core.registry import part_of
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol, SimulatedAnswers
 from edgen.simulator import layout_defects
-from edgen.simulator.conversation.dialogue import SpokenDialogue, converse, render
+from edgen.simulator.conversation.dialogue import converse, render
 from edgen.simulator.phrases.book import PhraseSpeaker, Phrasing, list_aspects
 from edgen.simulator.prompts import conversation_prompt, prompt_roles
 
@@ -129,11 +129,12 @@ class SimulatedRequest:
             if (topic := values.get("topic", task.brief.topic)) != task.brief.topic:
                 task = task._replace(brief=task.brief._replace(topic=topic))
             scene = self._speaking_scene
-        dialogue = (
-            converse(task, self._rng, self._list_aspects(self._scene))
-            if scene is None
-            else self._converse_about(scene, task)
-        )
+        if scene is None:
+            dialogue = converse(task, self._rng, self._list_aspects(self._scene))
+        else:
+            from edgen.simulator.conversation.scene_talk import converse_about
+
+            dialogue = converse_about(scene, task, self._rng)
         spoken = dialogue.entries
         if self.fault == "one_speaker":
             spoken = [entry for entry in spoken if entry[0] == spoken[0][0]]
@@ -145,11 +146,6 @@ class SimulatedRequest:
                 self.fault, layout_defects.CleanAnswer(spoken, dialogue.probability, clean), self._rng
             )
         return clean
-
-    def _converse_about(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> SpokenDialogue:
-        from edgen.simulator.conversation.scene_talk import converse_about
-
-        return converse_about(scene, task, self._rng)
 
     def talk(self) -> Talk | None:
         """Return the scene's role as a speaker; None without a scene or a role."""

@@ -16,6 +16,11 @@ def answer_html(text: str, status: int = 200) -> web.Response:
     return web.Response(text=text, content_type="text/html", status=status)
 
 
+def redirect(place: str) -> web.Response:
+    """Return an answer that sends the browser to another page of this server."""
+    return web.Response(status=303, headers={"Location": place})
+
+
 def find_source(request: web.Request) -> IndexedRun:
     """Return the run or data set that a request's path names. It may wait for a disk. Raises UsageError for
     an unknown one."""

@@ -24,7 +24,7 @@ from aiohttp import web
 from edgen.core.errors import EdgenError
 from edgen.simulator.service.hosts import Hosts
 from edgen.store.people import Invitation
-from edgen.web.answers import SOURCES
+from edgen.web.answers import SOURCES, answer_html
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
@@ -95,28 +95,24 @@ VISITOR = web.RequestKey("visitor", Visitor)
 class PageGuard:
     """A guard, whose `admit` is a middleware. `key`: the owner's key, for the link that opens the pages.
 
-    `host`: the address that the server listens on; `allowed`: further names that it answers to.
+    `host`: the address that the server listens on. `who`: who may request a route, by its handler.
     """
 
-    def __init__(self, host: str, sources: Sources, allowed: tuple[str, ...] = ()) -> None:
+    def __init__(self, host: str, sources: Sources) -> None:
         self.key = secrets.token_urlsafe(24)
         self._session = secrets.token_urlsafe(24)
         self._sources = sources
-        self._hosts = Hosts(host, allowed)
-        self._who: dict[Handler, Who] = {}
+        self._hosts = Hosts(host)
+        self.who: dict[Handler, Who] = {}
         self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def add(self, app: web.Application, routes: tuple[Route, ...]) -> None:
         """Add routes to an application, and record who may request each."""
         for route in routes:
-            self._who[route.handler] = route.who
+            self.who[route.handler] = route.who
             app.router.add_route(route.method, route.path, route.handler)
             if route.method == "GET":
                 app.router.add_route("HEAD", route.path, route.handler)
-
-    def find_audience(self, handler: Handler) -> Who:
-        """Return who may request a route with this handler. Raises KeyError for an unknown handler."""
-        return self._who[handler]
 
     def make_link(self, url: str) -> str:
         """Return the owner's link to the server at `url`."""
@@ -151,7 +147,7 @@ class PageGuard:
             return render_problem_page("Pages answer GET and POST.", 405, "")
         if request.path == ENTER and request.method == "GET":
             return await self._enter(request)
-        who = self._who.get(request.match_info.handler)
+        who = self.who.get(request.match_info.handler)
         if who == "anyone" and request.method != "POST":
             return None
         visitor = await self._find_visitor(request)
@@ -237,7 +233,7 @@ class PageGuard:
             )
         # After a redirect from another site's link, the browser would not send this cookie. So a page
         # redirects.
-        answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
+        answer = answer_html(render("enter.html.j2", home=home))
         answer.set_cookie(_make_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
         return answer
 
@@ -258,8 +254,7 @@ def _make_cookie_name(request: web.Request) -> str:
 
 def render_problem_page(message: str, status: int, home: str = "/") -> web.Response:
     """Return a page with one sentence about a problem. `home`: the target of its link; empty: no link."""
-    text = render("problem.html.j2", message=message, home=home)
-    return web.Response(text=text, content_type="text/html", status=status)
+    return answer_html(render("problem.html.j2", message=message, home=home), status)
 
 
 def find_home(request: web.Request) -> str:

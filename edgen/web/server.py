@@ -24,7 +24,6 @@ from edgen.web.rendering import read_static_file
 from edgen.web.sources import Sources, stop_building
 
 log = logging.getLogger(__name__)
-HOST = "127.0.0.1"
 FACES: tuple[InvitedTask, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 20  # most bytes of a form: a character of a text takes up to 12
 _CHANGING = (
@@ -94,28 +93,18 @@ def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     return app
 
 
-def serve(
+async def serve(
     paths: Sequence[Path],
     port: int,
     opened: Callable[[str], None],
     signals: Collection[int],
-    host: str = HOST,
+    host: str,
 ) -> None:
     """Serve pages of the runs until one of the signals. `opened` gets the owner's link.
 
     Raises UsageError for a path that is no folder, and for an address that cannot be listened on.
     """
     sources = Sources(paths)
-    asyncio.run(_serve(sources, host, port, opened, signals))
-
-
-async def _serve(
-    sources: Sources,
-    host: str,
-    port: int,
-    opened: Callable[[str], None],
-    signals: Collection[int],
-) -> None:
     guard = PageGuard(host, sources)
     runner = web.AppRunner(make_app(sources, guard), access_log=None, shutdown_timeout=0.5)
     await runner.setup()

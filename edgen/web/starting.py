@@ -24,7 +24,7 @@ from edgen.core.errors import EdgenError, UsageError
 from edgen.core.system import interrupt
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import run_of
+from edgen.web.answers import redirect, run_of
 from edgen.web.guard import Route
 from edgen.web.job_process import ProcessLine
 
@@ -155,10 +155,6 @@ def stop_run(run: RunFolder) -> None:
         raise UsageError(f"{run.path}: {holder} cannot be stopped ({problem.strerror}).") from None
 
 
-def _redirect_home() -> web.Response:
-    return web.Response(status=303, headers={"Location": "/"})
-
-
 async def change_start(request: web.Request) -> web.StreamResponse:
     """Start the run of a listed job."""
     form = await request.post()
@@ -177,7 +173,7 @@ async def change_start(request: web.Request) -> web.StreamResponse:
         raise UsageError(str(problem)) from None
     folder = Path("outputs") / name
     await asyncio.to_thread(starter.start, job, folder, int(given) if given else None)
-    return _redirect_home()
+    return redirect("/")
 
 
 async def change_resume(request: web.Request) -> web.StreamResponse:
@@ -185,7 +181,7 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     rundir = RunFolder(run.path)
     await asyncio.to_thread(request.app[STARTER].start, rundir.job, run.path)
-    return _redirect_home()
+    return redirect("/")
 
 
 async def change_stop(request: web.Request) -> web.StreamResponse:
@@ -193,7 +189,7 @@ async def change_stop(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     request.app[STARTER].note_stop(run.path)
     await asyncio.to_thread(stop_run, RunFolder(run.path))
-    return _redirect_home()
+    return redirect("/")
 
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
@@ -207,7 +203,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
         await asyncio.to_thread(one.answer, agreed=form.get("agree") == "yes")
     else:
         starter.dismiss(one)
-    return _redirect_home()
+    return redirect("/")
 
 
 ROUTES = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgen.core.errors import RunError, UsageError
 from edgen.core.text import quantity
@@ -24,11 +24,12 @@ _MOST = 100_000  # most conversations of a site
 _MARK = ".edgen-site"  # file that marks a site's folder, which a later export may replace
 
 
-class Site:
+class Site(NamedTuple):
     """A written site: its first page, and the numbers of its conversations and bytes."""
 
-    def __init__(self, index: Path, conversations: int, size: int) -> None:
-        self.index, self.conversations, self.size = index, conversations, size
+    first: Path
+    conversations: int
+    size: int
 
 
 def export_site(paths: Sequence[Path], folder: Path) -> Site:

@@ -10,7 +10,7 @@ import pytest
 
 import edgen
 from edgen.api.objects import signatures as SIGNED  # noqa: N812
-from edgen.api.objects.arguments import split
+from edgen.api.objects.arguments import read_question
 from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
 from edgen.core.errors import EdgenError, UsageError
 from tests import signatures
@@ -54,17 +54,16 @@ def test_the_same_arguments_without_and_within_an_event_loop() -> None:
 
 
 def test_arguments_are_the_fields_and_the_rest_is_the_jobs() -> None:
-    asked, values = split(SIGNED.annotate, AnnotateOptions, {
+    _, values = read_question(SIGNED.annotate, AnnotateOptions, {
         "people": "a.csv", "by": ["x", "y"], "gold": Path("g.csv"), "sample": 3, "progress": False,
         "limits": {"in_flight": 2},
     })  # fmt: skip
     assert AnnotateOptions(**values) == AnnotateOptions(
         people=(Path("a.csv"),), by=("x", "y"), gold="g.csv", sample=3, overrides=('limits={"in_flight": 2}',)
     )
-    assert asked.changes == ('limits={"in_flight": 2}',)
-    _, values = split(SIGNED.candidates, CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
+    _, values = read_question(SIGNED.candidates, CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
     assert values == {"prompt": "mine.j2", "after": 0, "overrides": ()}
-    _, values = split(SIGNED.pairs, PairOptions, {"name": "strict", "min_turns_left": 2})
+    _, values = read_question(SIGNED.pairs, PairOptions, {"name": "strict", "min_turns_left": 2})
     assert PairOptions(**values) == PairOptions(name="strict", min_turns_left=2)
 
 

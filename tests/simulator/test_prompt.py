@@ -40,7 +40,7 @@ def test_published_prompt(shared_data: Path) -> None:
     task = read([Message("user", text)])
     assert task is not None
     assert task.brief == ScenarioBrief(*values.values())
-    assert (task.layout, task.turns, task.end_marker, task.probability) == ("published", (10, 15), True, True)
+    assert (task.form, task.turns, task.end_marker, task.probability) == (None, (10, 15), True, True)
 
 
 VALUES = {
@@ -66,7 +66,7 @@ def test_shipped_templates() -> None:
         task = read([Message("user", filled(template.read_text(encoding="utf-8")))])
         assert task is not None, template
         assert task.brief == ScenarioBrief(**VALUES), template
-        assert task.layout == ("published" if template.stem == "education_dialogue" else "json")
+        assert (task.form is None) == (template.stem == "education_dialogue")
 
 
 @pytest.mark.parametrize("name", VALUES)

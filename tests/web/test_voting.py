@@ -201,9 +201,7 @@ def routes_of_the_application(run: Path) -> list[Route]:
         assert one.resource is not None
         assert one.method in ("GET", "HEAD", "POST") or one.resource.canonical == "/{rest}"
         if one.method in ("GET", "POST"):
-            found.append(
-                Route(one.method, one.resource.canonical, one.handler, guard.find_audience(one.handler))
-            )
+            found.append(Route(one.method, one.resource.canonical, one.handler, guard.who[one.handler]))
     return found
 
 

@@ -16,12 +16,15 @@ from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, Union, get_args
 
 import msgspec
 
-from edgen.api.objects.runner import QuestionOptions
+from edgen.api.objects.job import read_overrides
+from edgen.api.objects.progress import find_progress
+from edgen.api.objects.runner import Question
 from edgen.config.backends import Forms
 from edgen.core.errors import UsageError
 from edgen.core.options import TrustHosts, find_option, option
 from edgen.core.yaml_values import suggest_name
 from edgen.execution.progress import Listener
+from edgen.runtime.control import Control, Trust
 
 
 class RunLike(Protocol):
@@ -45,6 +48,10 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
         Listener | None, option("A function that is called with every event, in the caller's thread.")
     ] = None
     trust_hosts: TrustHosts = ()
+
+    def list_listeners(self) -> list[Listener]:
+        """Return the functions that hear every event."""
+        return find_progress(self.progress) + ([self.on_event] if self.on_event else [])
 
 
 class JobBackends(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,16 +98,26 @@ def _list_helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
 
 def split(
     signature: Callable[..., object], kind: type[msgspec.Struct], values: Mapping[str, object]
-) -> tuple[QuestionOptions, dict[str, Any]]:
-    """Split the arguments of a call into listeners with changes to the job, and values of the struct for
-    names in the signature."""
+) -> tuple[dict[str, Any], Listening, dict[str, Any]]:
+    """Split the arguments of a call into values of the struct for names in the signature, listeners, and keys
+    of the job."""
     named = list_fields(signature, kind)
     own = fit(signature, kind, {name: value for name, value in values.items() if name in named})
     listening = {name: value for name, value in values.items() if name in Listening.__struct_fields__}
-    overrides = {name: value for name, value in values.items() if name not in own and name not in listening}
-    heard = Listening(**fit(signature, Listening, listening))
-    asked = QuestionOptions(heard.progress, heard.on_event, heard.trust_hosts, overrides)
-    return asked, own | {"overrides": asked.changes}
+    keys = {name: value for name, value in values.items() if name not in own and name not in listening}
+    return own, Listening(**fit(signature, Listening, listening)), keys
+
+
+def read_question(
+    signature: Callable[..., object], kind: type[msgspec.Struct], values: Mapping[str, object]
+) -> tuple[Question, dict[str, Any]]:
+    """Return the question of a call about a run, and the values of the struct, with the changes to the job as
+    `overrides`."""
+    own, heard, keys = split(signature, kind, values)
+    changes, functions = read_overrides(keys)
+    trust = Trust(heard.trust_hosts)
+    control = Control(trusting=lambda: trust, functions=functions)
+    return Question(control, heard.list_listeners()), own | {"overrides": changes}
 
 
 @functools.cache

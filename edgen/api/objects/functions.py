@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import JobBackends, Listening, fit, list_fields, takes
+from edgen.api.objects.arguments import JobBackends, Listening, split, takes
 from edgen.api.objects.job import AnyJob, read_source
-from edgen.api.objects.progress import find_progress
 from edgen.api.objects.run import Run
 from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
@@ -18,30 +18,17 @@ from edgen.execution.progress import Listener
 from edgen.generation.arms import Generated
 from edgen.generation.arms import generate as make_run
 from edgen.generation.options import GenerateOptions
-from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust, run_in_own_loop
 
 
-class _Call(NamedTuple):
-    """A call of `generate`: the source of the job, the options, and the listeners."""
-
-    source: JobSource
-    options: GenerateOptions
-    control: Control
-    listeners: list[Listener]
-
-
-def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
-    """Read the arguments of `generate`. Raises UsageError for an argument of a wrong type, and JobError."""
-    named = list_fields(signatures.generate, GenerateOptions)
-    own = {name: value for name, value in given.items() if name in named}
-    listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
-    keys = {
-        name: given[name] for name in given if name not in own and name not in Listening.__struct_fields__
-    }
-    _require_types({**own, **listening})
-    heard = Listening(**fit(signatures.generate, Listening, listening))
-    options = GenerateOptions(**fit(signatures.generate, GenerateOptions, own))
+def _read_call(
+    job: AnyJob, given: Mapping[str, Any]
+) -> tuple[Callable[[Control], Coroutine[Any, Any, Generated]], Control, list[Listener]]:
+    """Return the work of a call of `generate`, its control and its listeners. Raises UsageError for an
+    argument of a wrong type, and JobError."""
+    _require_types(given)
+    own, heard, keys = split(signatures.generate, GenerateOptions, given)
+    options = GenerateOptions(**own)
     _require_values(options)
     if isinstance(job, Mapping) and "backends" not in job and keys.get("backends") is not None:
         job = {**job, "backends": keys.pop("backends")}
@@ -54,8 +41,7 @@ def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
     trusted = [*options.trust_code, *(files if not isinstance(job, str | Path) else ())]
     trust = Trust(heard.trust_hosts, code=trusted)
     control = Control(trusting=lambda: trust, agree=agree, functions=functions)
-    listeners = find_progress(heard.progress) + ([heard.on_event] if heard.on_event else [])
-    return _Call(source, options, control, listeners)
+    return partial(make_run, source, options), control, heard.list_listeners()
 
 
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
@@ -117,24 +103,15 @@ def generate(job: AnyJob, **given: Any) -> Run:
     has the run), UselessError if hardly any answer is usable, StoppedError, ProviderError, LockedError;
     and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
-    call = _read_call(job, given)
-    made = run_in_thread(
-        lambda control: run_in_own_loop(make_run(call.source, call.options, control)),
-        call.control,
-        call.listeners,
-    )
-    return _finish(made)
+    work, control, listeners = _read_call(job, given)
+    return _finish(run_in_thread(lambda heard: run_in_own_loop(work(heard)), control, listeners))
 
 
 @takes(signatures.generate, GenerateOptions, Listening, JobBackends)
 async def agenerate(job: AnyJob, **given: Any) -> Run:
     """Do the same as `generate`, in the caller's event loop. Cancelled, it stops cleanly, and the same call
     continues."""
-    call = _read_call(job, given)
-    made = await run_in_loop(
-        lambda control: make_run(call.source, call.options, control), call.control, call.listeners
-    )
-    return _finish(made)
+    return _finish(await run_in_loop(*_read_call(job, given)))
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001 - as edgen.open

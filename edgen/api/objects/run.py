@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.api.finished import export_run, write_report
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, read_question, takes
 from edgen.api.objects.html import escape, render_conversation, render_status
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.status import read_status
@@ -201,7 +201,7 @@ class Run(Tabular):
         if by not in (*get_args(Source), *registry.list_names("asker")):
             raise UsageError(f"by: {by!r} is not a source of labels; use one of {', '.join(list_signals())}.")
 
-        asked, values = split(signatures.pairs, PairOptions, given)
+        asked, values = read_question(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
         options = PairOptions(against=others, people=people, **values).with_signal(by)
         made = asked.run(partial(make_pairs, self.folder, options))
@@ -230,7 +230,7 @@ class Run(Tabular):
         job are included if you agreed to run their files. `overrides`: keys of the job for the judge."""
         from edgen.api.stats import load_measures, measure
 
-        asked, values = split(signatures.stats, StatsOptions, {**given, "only": only})
+        asked, values = read_question(signatures.stats, StatsOptions, {**given, "only": only})
         options = StatsOptions(**values)
 
         def work(control: Control) -> Stats:

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgen.api.finished import compare_runs, select_run
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, read_question, takes
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
 from edgen.asking.options import AnnotateOptions, CandidateOptions
@@ -64,7 +64,7 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
     from edgen.api.annotating import annotate_run, require_labels
 
     folder = _find_folder(run)
-    asked, values = split(signatures.annotate, AnnotateOptions, given)
+    asked, values = read_question(signatures.annotate, AnnotateOptions, given)
     options = AnnotateOptions(labels=None if labels is None else str(labels), **values)
     made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
@@ -81,7 +81,7 @@ def candidates(run: AnyRun, write: str, **given: Any) -> Candidates:
     from edgen.api.candidates import require_candidates, write_for_run
 
     folder = _find_folder(run)
-    asked, values = split(signatures.candidates, CandidateOptions, given)
+    asked, values = read_question(signatures.candidates, CandidateOptions, given)
     made = asked.run(partial(write_for_run, folder, CandidateOptions(write=write, **values)))
     require_candidates(made)
     return Candidates(folder, write, made)

@@ -12,14 +12,12 @@ import contextlib
 import contextvars
 import queue
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from edgen.api.objects.job import read_overrides
-from edgen.api.objects.progress import find_progress
 from edgen.execution.progress import Event, Listener
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
 
 T = TypeVar("T")
 
@@ -51,24 +49,15 @@ class StopButton:
             self._heard_by.remove(heard)
 
 
-class QuestionOptions:
-    """Options of a question about a run: changes to its job, and listeners."""
+class Question(NamedTuple):
+    """A question about a run, with the listeners to the work on its answer."""
 
-    def __init__(
-        self,
-        progress: bool | None,
-        on_event: Listener | None,
-        trust_hosts: Iterable[str],
-        overrides: Mapping[str, Any],
-    ) -> None:
-        self.changes, functions = read_overrides(overrides)
-        trust = Trust(trust_hosts)
-        self.control = Control(trusting=lambda: trust, functions=functions)
-        self._listeners = find_progress(progress) + ([on_event] if on_event else [])
+    control: Control
+    listeners: list[Listener]
 
     def run(self, work: Callable[[Control], T]) -> T:
         """Do the work in a separate thread, since the caller may have a running event loop."""
-        return run_in_thread(work, self.control, self._listeners)
+        return run_in_thread(work, self.control, self.listeners)
 
 
 def run_in_thread(work: Callable[[Control], T], control: Control, listeners: list[Listener]) -> T:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from edgen.core.plugins.faults import find_raiser
@@ -56,9 +57,9 @@ def _report(error: BaseException | None, about: str, module: str | None = None) 
     plugin's."""
     if error is None or is_from_signal(error) or (fault := find_raiser(error, about, module)) is None:
         return False
-    trace, place = error.__traceback__, ("", 0)
-    while trace is not None:
-        place, trace = (trace.tb_frame.f_code.co_filename, trace.tb_lineno), trace.tb_next
+    place = ("", 0)
+    for frame, line in walk_tb(error.__traceback__):
+        place = (frame.f_code.co_filename, line)
     kind = (type(error).__qualname__, *place)
     if kind not in reported:
         reported.add(kind)

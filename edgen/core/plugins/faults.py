@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, get_origin
 
@@ -98,7 +99,7 @@ def describe_running(frame: FrameType | None) -> str | None:
     """Return which plugin's code runs in a frame or in its callers, and where, as the beginning of a
     sentence; None if none does."""
     found = _find_running(frame)
-    return None if found is None else f"{describe(found[0])} ({_describe_place(found[1], found[1].f_lineno)})"
+    return None if found is None else f"{found[0].title} ({_describe_place(found[1], found[1].f_lineno)})"
 
 
 def find_running_fault(frame: FrameType | None, said: str) -> FaultyPluginError | None:
@@ -108,7 +109,7 @@ def find_running_fault(frame: FrameType | None, said: str) -> FaultyPluginError 
         return None
     plugin, place = found
     where = _describe_place(place, place.f_lineno)
-    return FaultyPluginError(f"{describe(plugin)} {said} ({where}). {_describe_advice(plugin)}")
+    return FaultyPluginError(f"{plugin.title} {said} ({where}). {_describe_advice(plugin)}")
 
 
 def _find_running(frame: FrameType | None) -> tuple[Plugin, FrameType] | None:
@@ -137,7 +138,7 @@ def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     plugin = registry.find_plugin(kind, name)
     if plugin is None:
         raise TypeError(f"the {kind} {name!r} {said}")
-    raise FaultyPluginError(f"{describe(plugin)} {said}. {_describe_advice(plugin)}")
+    raise FaultyPluginError(f"{plugin.title} {said}. {_describe_advice(plugin)}")
 
 
 def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> Any:
@@ -197,13 +198,8 @@ def _find_not_finite(plain: Any) -> float | None:
 def _warn_of_surrogates(kind: Kind, name: str, what: str) -> None:
     """Warn, once, that texts of a plugin are changed."""
     said = f"returned {what} with a lone surrogate, which no file can hold; each is stored as U+FFFD"
-    who = f"The {kind} {name!r}" if (plugin := registry.find_plugin(kind, name)) is None else describe(plugin)
+    who = f"The {kind} {name!r}" if (plugin := registry.find_plugin(kind, name)) is None else plugin.title
     logging.getLogger("edgen").warning("edgen: %s %s.", who, said)
-
-
-def describe(plugin: Plugin) -> str:
-    """Return a plugin with its kind and package, as the beginning of a sentence."""
-    return f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
 
 
 def _describe(
@@ -211,9 +207,7 @@ def _describe(
 ) -> str:
     who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
     said = shorten(describe_error(error), _SHOWN)
-    where = ""
-    if step is not None:
-        where = f" ({_describe_place(*step)})"
+    where = "" if step is None else f" ({_describe_place(*step)})"
     about = f" {about}" if about else ""
     return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_describe_advice(plugins[0])}"
 
@@ -231,10 +225,7 @@ def _describe_advice(plugin: Plugin) -> str:
 
 def _iterate_frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     """Yield the frames of an error's traceback with their line numbers, the outermost first."""
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
+    yield from walk_tb(error.__traceback__)
     if isinstance(error.__cause__, StopIteration):  # a generator's frames, missing in the RuntimeError
         yield from _iterate_frames(error.__cause__)
 

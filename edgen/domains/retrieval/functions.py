@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.api.objects.arguments import Listening, QuestionKeys, fit, split, takes
+from edgen.api.objects.arguments import Listening, QuestionKeys, fit, read_question, takes
 from edgen.domains.retrieval import signatures
 from edgen.domains.retrieval.baseline_options import BaselineOptions
 from edgen.domains.retrieval.options import ScoreOptions
@@ -60,7 +60,7 @@ def baseline(
     Raises DataError for a file without such examples. For a model: ShortError if some examples have no
     ranking, and the errors that stop it.
     """
-    asked, values = split(signatures.baseline, BaselineOptions, {**given, "by": by, "seed": seed})
+    asked, values = read_question(signatures.baseline, BaselineOptions, {**given, "by": by, "seed": seed})
     options = BaselineOptions(**values)
 
     def work(control: Control) -> Baseline:

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from yarl import URL
 
 from edgen.plugin import CallError, FailureKind, Request
@@ -32,6 +31,7 @@ from edgen.plugin.providers import (
     Suspects,
     append_path,
     call_error,
+    encode,
     load_sdk,
     mark_of,
     read_error,
@@ -49,7 +49,6 @@ _BATCHES = "v1/messages/batches"
 _CHUNK = 1 << 20  # bytes of a file held in memory at a time
 _PAGE = 100  # batches per page of the list
 _DAY = 86_400.0  # seconds: no two clocks differ by more
-_encode = msgspec.json.Encoder().encode
 
 
 class AnthropicBatches(SdkBatches):
@@ -84,7 +83,7 @@ class AnthropicBatches(SdkBatches):
 
     def line(self, name: str, request: Request) -> bytes:
         """Return the request as a line of a file. Raises CallError for a lone surrogate."""
-        return b'{"custom_id":%b,"params":%b}' % (_encode(name), self._backend.body(request))
+        return b'{"custom_id":%b,"params":%b}' % (encode(name), self._backend.body(request))
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """Read a line of a result file; None if it is invalid. Never raises."""

@@ -17,8 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from edgen.plugin import CallError, FailureKind, Request
 from edgen.plugin.providers import (
     BatchLimits,
@@ -33,6 +31,7 @@ from edgen.plugin.providers import (
     append_path,
     call_error,
     clean_message,
+    encode,
     load_sdk,
     read_error,
     read_members,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from google.genai.client import AsyncClient
 
 _PAGE = 100  # batches per page of the list
-_encode = msgspec.json.Encoder().encode
 
 
 class GeminiBatches(SdkBatches):
@@ -90,7 +88,7 @@ class GeminiBatches(SdkBatches):
 
     def line(self, name: str, request: Request) -> bytes:
         """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
-        return b'{"key":%b,"request":%b}' % (_encode(name), self._backend.body(request))
+        return b'{"key":%b,"request":%b}' % (encode(name), self._backend.body(request))
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """Read a line of a result file; None if it is invalid. Never raises."""

@@ -47,7 +47,7 @@ class Engine:
         self.users = 0
         self._slots = settings.slots
         self._turns: Any = weakref.WeakKeyDictionary()
-        plain = _convert_settings(path, settings)
+        plain = {"path": str(path), **settings._asdict()}
         _require_loadable(path, plain, settings)
         try:
             self._server = server.start(plain, self.key)
@@ -107,12 +107,6 @@ def find_library_version() -> str | None:
 def require_library() -> None:
     """Raise UsageError if xllamacpp is missing or of an unsupported version."""
     require_extra("local", "backends of type llamacpp")
-
-
-def _convert_settings(path: Path, settings: Settings) -> dict[str, Any]:
-    plain = settings._asdict()
-    del plain["sha256"]
-    return {"path": str(path), **plain}
 
 
 def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -52,23 +51,19 @@ def note_loaded(what: str) -> None:
     _write(msgspec.structs.replace(notes, loaded=[*notes.loaded[-_MOST:], what]))
 
 
-def find_notes_file(environ: Mapping[str, str]) -> Path | None:
-    """Return the cache's file; None without a home folder."""
-    return cache_file("weights.json", environ)
-
-
 def _read() -> Notes:
     try:
-        return msgspec.json.decode(_find_place().read_bytes(), type=Notes)
+        return msgspec.json.decode(find_notes_file().read_bytes(), type=Notes)
     except (OSError, ValueError):
         return Notes()
 
 
 def _write(notes: Notes) -> None:
     with contextlib.suppress(OSError):
-        _find_place().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_find_place(), msgspec.json.encode(notes), sync=False)
+        find_notes_file().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(find_notes_file(), msgspec.json.encode(notes), sync=False)
 
 
-def _find_place() -> Path:
-    return find_notes_file(os.environ) or Path(os.devnull)
+def find_notes_file() -> Path:
+    """Return the cache's file; /dev/null without a home folder."""
+    return cache_file("weights.json", os.environ) or Path(os.devnull)

@@ -41,14 +41,21 @@ class ServiceProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswer
         return find_service_problems(config)
 
     def key_request(self, config: ServiceConfig) -> KeyRequest | None:
-        from edgen.providers.openai.service import make_service_key_request
+        from edgen.plugin.providers import http_key_request
 
-        return make_service_key_request(config)
+        if config.auth == "none":
+            return None
+        asked = http_key_request((config.api_key_env,), config.base_url)
+        return asked._replace(variables=(), command=config.key_command) if config.key_command else asked
 
     def header_requests(self, config: ServiceConfig) -> tuple[KeyRequest, ...]:
-        from edgen.providers.openai.service import list_service_header_requests
+        from edgen.plugin.providers import http_key_request
+        from edgen.providers.openai.headers import list_header_variables
 
-        return list_service_header_requests(config)
+        return tuple(
+            http_key_request((variable,), config.base_url)._replace(header=name)
+            for name, variable in list_header_variables(config)
+        )
 
     def list_price(self, config: ServiceConfig) -> Price | None:
         if config.service_tier not in LISTED_TIERS:

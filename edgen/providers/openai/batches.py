@@ -14,8 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
-
 from edgen.plugin import CallError, FailureKind, Reply, Request
 from edgen.plugin.providers import (
     BatchLimits,
@@ -30,6 +28,7 @@ from edgen.plugin.providers import (
     Sink,
     call_error,
     clean_message,
+    encode,
     load_sdk,
     read_error,
     read_members,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20  # bytes of a result file held in memory at a time
 _PAGE = 100  # batches per page, the maximum
-_encode = msgspec.json.Encoder().encode
 
 
 class Endpoint(NamedTuple):
@@ -90,7 +88,7 @@ class OpenAIBatches(SdkBatches):
     def line(self, name: str, request: Request) -> bytes:
         """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
         return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
-            _encode(name),
+            encode(name),
             self.endpoint.path.encode(),
             self._backend.body(request),
         )
@@ -178,40 +176,28 @@ class OpenAIBatches(SdkBatches):
         """Return why a batch was rejected as a whole: the kind of the first error, and the text of the first
         few."""
         data = getattr(errors, "data", None)
-        found = [_Refused.of(item) for item in data] if isinstance(data, list) else []
+        found = [_read_problem(item) for item in data] if isinstance(data, list) else []
         if not found:
             return refusal_without_reason()
-        words = "; ".join(str(one) for one in found[:_WORDED])
+        words = "; ".join(said for _, said in found[:_WORDED])
         more = f"; and {len(found) - _WORDED} more" if len(found) > _WORDED else ""
-        return CallError(found[0].kind, clean_message(words, self._credentials.secrets) + more)
+        return CallError(found[0][0], clean_message(words, self._credentials.secrets) + more)
 
 
-class _Refused(msgspec.Struct, frozen=True):
-    """One of the errors for which a batch was refused. `line` counts from 1."""
-
-    code: str
-    message: str
-    line: int | None
-
-    @classmethod
-    def of(cls, item: Any) -> _Refused:
-        code, message, line = (getattr(item, name, None) for name in ("code", "message", "line"))
-        return cls(
-            str(code or ""), str(message or code or "no reason"), line if isinstance(line, int) else None
-        )
-
-    @property
-    def kind(self) -> FailureKind:
-        if self.code in _WHOLE:
-            return _WHOLE[self.code]
-        if _NO_ROOM.search(self.message):
-            return FailureKind.RATE_LIMIT
-        if self.line is None and _NO_FILE.search(self.message):
-            return FailureKind.SERVER_ERROR
-        return classify(400, ErrorBody(self.message, self.code))
-
-    def __str__(self) -> str:
-        return self.message if self.line is None else f"line {self.line}: {self.message}"
+def _read_problem(item: Any) -> tuple[FailureKind, str]:
+    """Return the kind and the text of one of the errors for which a batch was refused."""
+    code, message, line = (getattr(item, name, None) for name in ("code", "message", "line"))
+    code, message = str(code or ""), str(message or code or "no reason")
+    if not isinstance(line, int):  # else it counts from 1
+        line = None
+    said = message if line is None else f"line {line}: {message}"
+    if code in _WHOLE:
+        return _WHOLE[code], said
+    if _NO_ROOM.search(message):
+        return FailureKind.RATE_LIMIT, said
+    if line is None and _NO_FILE.search(message):
+        return FailureKind.SERVER_ERROR, said
+    return classify(400, ErrorBody(message, code)), said
 
 
 def _count(counts: Any, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Connection to a service with OpenAI's APIs: its addresses and keys.
+"""Connection to a service with OpenAI's APIs: its addresses and headers.
 
 This module contains no service's name; the job states all differences.
 """
@@ -17,16 +17,14 @@ from edgen.plugin.providers import (
     Classify,
     Credentials,
     HttpBackend,
-    KeyRequest,
     append_path,
     clean_message,
     decode,
-    http_key_request,
     is_local,
     scrub,
 )
 from edgen.providers.openai.config import ServiceConfig
-from edgen.providers.openai.headers import list_header_variables, write_headers
+from edgen.providers.openai.headers import write_headers
 from edgen.providers.openai.slots import find_load, find_slots
 
 log = logging.getLogger("edgen")
@@ -110,23 +108,3 @@ class _Counted(msgspec.Struct):
 
 _LISTING = msgspec.json.Decoder(_Listing)
 _COUNTED = msgspec.json.Decoder(_Counted)
-
-
-# --- key requests ---------------------------------------------------------------------------
-
-
-def make_service_key_request(config: ServiceConfig) -> KeyRequest | None:
-    """Return the key request of the service; None if it needs no key. Raises InputError for an invalid
-    address."""
-    if config.auth == "none":
-        return None
-    asked = http_key_request((config.api_key_env,), config.base_url)
-    return asked._replace(variables=(), command=config.key_command) if config.key_command else asked
-
-
-def list_service_header_requests(config: ServiceConfig) -> tuple[KeyRequest, ...]:
-    """Return a request for every variable that a header names. Raises InputError for an invalid address."""
-    return tuple(
-        http_key_request((variable,), config.base_url)._replace(header=name)
-        for name, variable in list_header_variables(config)
-    )

@@ -21,7 +21,6 @@ from edgen.simulator.phrases.book import (
     is_grudging,
     join,
 )
-from edgen.simulator.prompts.answer_form import Json
 from edgen.simulator.prompts.conversation_prompt import ConversationPrompt, ScenarioBrief
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
@@ -260,8 +259,3 @@ def as_published(spoken: Entries, probability: float | None) -> str:
     if probability is not None:
         out.append(f'Probability:  "{probability}",')
     return "\n".join(out)
-
-
-def as_json(spoken: Entries, probability: float | None) -> str:
-    """Render as `{"conversation": [{"role": …, "text": …}, …], "probability": 0.2}`, indented."""
-    return Json().render(spoken, probability)

@@ -205,8 +205,7 @@ class FreshVoice(PhraseSpeaker):
 
     def say_one(self, phrasings: tuple[Phrasing, ...]) -> str:
         """Return one of the phrasings, with a capital."""
-        text = self._fill(self._choose_fresh_phrasing(phrasings))
-        return text[:1].upper() + text[1:]
+        return _capitalize(self._fill(self._choose_fresh_phrasing(phrasings)))
 
     def choose_name(self, family: str) -> str:
         """Return a plain name of a family of methods."""

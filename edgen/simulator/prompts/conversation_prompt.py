@@ -11,16 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.core.values import Message
-from edgen.simulator.prompts.answer_form import CHANCE, Form, Json, read_form
+from edgen.simulator.prompts.answer_form import CHANCE, Form, read_form
 from edgen.simulator.prompts.prompt_length import count_turns, read_any_turns
 from edgen.simulator.prompts.prompt_roles import find_roles, may_guess
 from edgen.simulator.prompts.shown_names import find_shown_names
-
-Layout = Literal["published", "json", "lines"]
 
 
 class ScenarioBrief(NamedTuple):
@@ -37,7 +35,6 @@ class ConversationPrompt(NamedTuple):
     """A request for a conversation."""
 
     brief: ScenarioBrief  # scenario in the prompt
-    layout: Layout  # kind of layout of the answer
     turns: tuple[int, int]  # least and most entries of the answer
     end_marker: bool  # whether an end marker is requested
     probability: bool  # whether a probability is requested
@@ -210,7 +207,6 @@ _PUBLISHED = compile_later(_HEADING + r"\s*\[\s*[^\W\d_][\w-]{0,30}:")
 # words.
 _TEACHER = compile_later(r"Teacher(?<=\bTeacher)\b")
 _STUDENT = compile_later(r"Student(?<=\bStudent)\b")
-_JSON = compile_later(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
 MARKER = "end of conversation"
 
 
@@ -223,26 +219,25 @@ def read(
     conversation.
     """
     text = "\n".join([message.content for message in messages if message.role != "assistant"])
-    layout = _find_layout(text)
-    if layout is None and not certain:
+    published = _shows_published_layout(text)
+    asked = published or _WANTED.search(text) is not None
+    if not asked and not certain:
         return None
     lower = text.lower()
     found = {field: find_in_frames(frames, text) for field, frames in _FRAMES.items()}
-    if layout != "published":
+    if not published:
         found["topic"] = _cut_sentence(found["topic"] or find_in_frames(_ANY_TOPIC, text))
     brief = ScenarioBrief(**found)
     ends = MARKER in lower
-    if layout == "published":
+    if published:
         roles = () if _is_about_the_pair(text) else find_shown_roles(text)
-        return ConversationPrompt(brief, layout, count_turns(text), ends, "probability" in lower, roles)
+        return ConversationPrompt(brief, count_turns(text), ends, "probability" in lower, roles)
     roles = find_roles(text, speakers)
-    if not roles and (layout is None or not may_guess(text, speakers)):
+    if not roles and (not asked or not may_guess(text, speakers)):
         return None
     form = read_form(text, roles or ("Teacher", "Student"))
-    layout = "json" if isinstance(form, Json) else "lines"
-    return ConversationPrompt(
-        brief, layout, read_any_turns(text), ends, CHANCE.search(text) is not None, roles, form
-    )
+    probability = CHANCE.search(text) is not None
+    return ConversationPrompt(brief, read_any_turns(text), ends, probability, roles, form)
 
 
 def _is_about_the_pair(text: str) -> bool:
@@ -252,12 +247,8 @@ def _is_about_the_pair(text: str) -> bool:
     return first is not None and _STUDENT.search(text, first.end()) is not None
 
 
-def _find_layout(text: str) -> Layout | None:
-    if (at := text.find(_HEADING)) >= 0 and _PUBLISHED.search(text, at):
-        return "published"
-    if not _WANTED.search(text):
-        return None
-    return "json" if _JSON.search(text) else "lines"
+def _shows_published_layout(text: str) -> bool:
+    return (at := text.find(_HEADING)) >= 0 and _PUBLISHED.search(text, at) is not None
 
 
 def find_in_frames(frames: Sequence[_Frame | re.Pattern[str]], text: str) -> str | None:
@@ -275,7 +266,7 @@ def find_topic(text: str) -> str | None:
 
 def asks_for_conversation(text: str) -> bool:
     """Return whether a text requests a whole conversation."""
-    return _find_layout(text) is not None
+    return _shows_published_layout(text) or _WANTED.search(text) is not None
 
 
 _TALK = compile_later(

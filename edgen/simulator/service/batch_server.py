@@ -155,7 +155,7 @@ class BatchServer(BatchFormat):
                 assert file is not None  # as checked above
                 return await self._send(place.request, file)
             case "delete", File():
-                self.store.remove(item.id)
+                self.store.remove(item)
             case "delete", SimulatedBatch():
                 await self.store.drop(item)
             case "cancel", SimulatedBatch():

@@ -198,12 +198,10 @@ class Store:
         self.files[id_] = made
         return made
 
-    def remove(self, id_: str) -> bool:
-        """Delete a file; return whether it existed. A begun batch keeps its input."""
-        gone = self.files.pop(id_, None)
-        if gone is not None:
-            gone.path.unlink(missing_ok=True)
-        return gone is not None
+    def remove(self, file: File) -> None:
+        """Delete a file. A begun batch keeps its input."""
+        del self.files[file.id]
+        file.path.unlink(missing_ok=True)
 
     # -- batches
 

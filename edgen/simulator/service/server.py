@@ -30,7 +30,7 @@ from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.answering import SimulatedModel
 from edgen.simulator.service.anthropic import MESSAGES
 from edgen.simulator.service.anthropic_batches import AnthropicBatchServer
-from edgen.simulator.service.batch_server import BatchFaults, BatchServer
+from edgen.simulator.service.batch_server import BatchFaults, BatchServer, reply
 from edgen.simulator.service.batches import Store
 from edgen.simulator.service.dialect import (
     JSON,
@@ -42,7 +42,6 @@ from edgen.simulator.service.dialect import (
     Dialect,
     Refusal,
     WireCall,
-    encode,
 )
 from edgen.simulator.service.gemini import GEMINI
 from edgen.simulator.service.gemini_batches import GeminiBatchServer
@@ -179,9 +178,9 @@ class _Handler:
                 return web.json_response({"total_slots": self._slots}, headers=MARK)
             case "models":
                 models = dialect.list_models([dialect.describe_model(MODEL)])
-                return web.Response(body=encode(models), headers=JSON)
+                return reply(models)
             case "model":
-                return web.Response(body=encode(dialect.describe_model(route.model)), headers=JSON)
+                return reply(dialect.describe_model(route.model))
         body = await request.read()
         try:
             if route.action == "count":

@@ -15,7 +15,7 @@ from aiohttp import web
 from edgen.core.errors import EdgenError, UsageError
 from edgen.preferences.vote_units import make_key
 from edgen.store.people import Invitation, People
-from edgen.web.answers import SOURCES, answer_html
+from edgen.web.answers import SOURCES, answer_html, redirect
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, render_problem_page
 from edgen.web.people.tasks import (
     OwnAnswers,
@@ -160,7 +160,7 @@ class _Pages:
             return render_problem_page(_UNSTORED, 409, "/task")
         if new and fields["skip"]:
             asked.queue.give_back(unit, person)
-        return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
+        return redirect(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
         """Withdraw the person's last answer; its unit is then shown again."""
@@ -174,7 +174,7 @@ class _Pages:
         except UsageError as problem:
             return render_problem_page(str(problem), 400, "/task")
         asked.queue.undo(invitation.person, form, time.time())
-        return _to(f"/{self._asking.word}")
+        return redirect(f"/{self._asking.word}")
 
 
 def _describe_progress(asked: PeopleTask, own: OwnAnswers, setup: Setup) -> dict[str, Any]:
@@ -206,7 +206,3 @@ def _compute_seconds(since: str, now: float) -> float | None:
     except ValueError:
         return None
     return round(spent, 1) if math.isfinite(spent) and 0 <= spent <= _LONGEST_TIME else None
-
-
-def _to(place: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": place})

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
+from edgen.web.answers import redirect
 from edgen.web.guard import VISITOR, Route
 from edgen.web.sources import IndexedRun
 
@@ -31,7 +32,7 @@ async def _redirect_to_task(request: web.Request) -> web.StreamResponse:
     """Redirect an invited person to the page of the task."""
     invitation = request[VISITOR].invitation
     assert invitation is not None
-    return web.Response(status=303, headers={"Location": f"/{invitation.task.split(' ')[0]}"})
+    return redirect(f"/{invitation.task.split(' ')[0]}")
 
 
 ROUTES = (Route("GET", "/task", _redirect_to_task, "person"),)

@@ -16,7 +16,7 @@ from edgen.runtime.players import find_role
 from edgen.store.people import Invitation, People
 from edgen.store.people.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import answer_html, run_of
+from edgen.web.answers import answer_html, redirect, run_of
 from edgen.web.guard import ENTER, VISITOR, Route
 from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.people.progress import Progress, compute_progress, summarize_players
@@ -193,7 +193,7 @@ async def change_revoke(request: web.Request) -> web.StreamResponse:
     people = run.open_people()
     if people is not None and number.isascii() and number.isdecimal() and len(number) < 10:
         await asyncio.to_thread(people.revoke, int(number), time.time())
-    return web.Response(status=303, headers={"Location": f"/people/{run.slug}"})
+    return redirect(f"/people/{run.slug}")
 
 
 ROUTES = (

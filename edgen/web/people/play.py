@@ -10,7 +10,7 @@ import asyncio
 import functools
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ from edgen.runtime.players import (
 from edgen.store.people import UnitAnswer
 from edgen.store.people.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import answer_html
+from edgen.web.answers import answer_html, redirect
 from edgen.web.guard import VISITOR, Route
 from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.rendering import render
@@ -138,12 +138,16 @@ def _is_played_in(mailbox: Mailbox, seat: Seat) -> bool:
 
 
 def _show(
-    request: web.Request, player: _Player, stage: _Stage, problem: str = "", **given: Any
+    request: web.Request,
+    player: _Player,
+    stage: _Stage,
+    problem: str = "",
+    given: Mapping[str, list[str]] | None = None,
 ) -> dict[str, Any]:
-    """Return the values of the page's template."""
+    """Return the values of the page's template. After a problem, fields keep what was `given`."""
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view, again, own = None, "", ""
-    kept: dict[str, list[str]] = given.get("kept", {})
+    kept = {f"f:{name}": values for name, values in (given or {}).items() if values}
     last = None if seat is None or mailbox is None else mailbox.read_last_request(seat)
     paper = stage.paper
     asked = None if paper is None else paper.request
@@ -244,9 +248,9 @@ def _render_page(
     player: _Player,
     stage: _Stage,
     problem: str = "",
-    kept: dict[str, list[str]] | None = None,
+    given: Mapping[str, list[str]] | None = None,
 ) -> web.Response:
-    values = _show(request, player, stage, problem, kept=kept or {})
+    values = _show(request, player, stage, problem, given)
     text = render("play.html.j2", version=_make_version(player, stage), **values)
     return answer_html(text, 400 if problem else 200)
 
@@ -274,27 +278,31 @@ async def send_state(request: web.Request) -> web.StreamResponse:
     return web.json_response(facts)
 
 
+def _read_fields(form: Any, fields: Sequence[Field]) -> dict[str, list[str]]:
+    """Return the values of a form's fields by name."""
+    return {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+
+
 async def change_answer(request: web.Request) -> web.StreamResponse:
     """Store a person's answer. It is on disk before the page confirms it."""
     player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     waiting = stage.waiting
     if waiting is None or player.mailbox is None or form.get("key") != waiting.request.key:
-        return web.Response(status=303, headers={"Location": "/play"})  # answered before, or it is over
+        return redirect("/play")  # answered before, or it is over
     fields = list_fields(waiting.request)
-    given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+    given = _read_fields(form, fields)
     if "close" in form and waiting.request.view.closing:
         text = next((field.name for field in fields if field.kind == "text"), "")
         given[text] = [f"{(given.get(text) or [''])[0].strip()} {waiting.request.view.closing}".strip()]
     try:
         answer = write_answer(fields, given)
     except UsageError as problem:
-        kept = {f"f:{name}": values for name, values in given.items() if values}
-        return _render_page(request, player, stage, str(problem), kept)
+        return _render_page(request, player, stage, str(problem), given)
     await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, now)
     if stage.seat is not None:
         request.app[TYPING].pop((stage.seat.token, player.role), None)
-    return web.Response(status=303, headers={"Location": "/play"})
+    return redirect("/play")
 
 
 async def change_form(request: web.Request) -> web.StreamResponse:
@@ -303,16 +311,15 @@ async def change_form(request: web.Request) -> web.StreamResponse:
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     people = player.run.open_people()
     if (paper := stage.paper) is None or form.get("paper") != stage.state or people is None:
-        return web.Response(status=303, headers={"Location": "/play"})
+        return redirect("/play")
     value: Any = True
     if paper.request is not None:
         fields = list_fields(paper.request)
-        given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+        given = _read_fields(form, fields)
         try:
             value = msgspec.json.decode(write_answer(fields, given))
         except UsageError as problem:
-            kept = {f"f:{name}": values for name, values in given.items() if values}
-            return _render_page(request, player, stage, str(problem), kept)
+            return _render_page(request, player, stage, str(problem), given)
     place = (
         make_task_name(player.role),
         paper.unit,
@@ -320,13 +327,13 @@ async def change_form(request: web.Request) -> web.StreamResponse:
         paper.name_form(player.role, player.person),
     )
     await asyncio.to_thread(people.answer, *place, value, shown=paper.shown, seconds=None, now=now)
-    return web.Response(status=303, headers={"Location": "/play"})
+    return redirect("/play")
 
 
 async def change_next(request: web.Request) -> web.StreamResponse:
     """Let a person into the lobby, for another conversation."""
     await asyncio.to_thread(_find_stage, _find_player(request), again=True)
-    return web.Response(status=303, headers={"Location": "/play"})
+    return redirect("/play")
 
 
 async def change_leave(request: web.Request) -> web.StreamResponse:
@@ -335,7 +342,7 @@ async def change_leave(request: web.Request) -> web.StreamResponse:
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     if stage.waiting is not None and player.mailbox is not None:
         await asyncio.to_thread(player.mailbox.give_up, stage.waiting.request.key, time.time())
-    return web.Response(status=303, headers={"Location": "/play"})
+    return redirect("/play")
 
 
 async def change_typing(request: web.Request) -> web.StreamResponse:
