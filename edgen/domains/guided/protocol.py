@@ -146,7 +146,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
                 f"guided records hold events, which the {family.name} layout does not have; add `family: "
                 "dialogue`"
             )
-            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
+            raise JobError.of(job.name, [Problem("$.family", message)])
         return prepare(job, space)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
