@@ -39,19 +39,18 @@ class NumberSum:
 
 
 class ShareSum:
+    """Things among `of`, or, without `of`, conversations whose value is true."""
+
     def __init__(self) -> None:
         self._count = ShareCount()
 
     def add(self, sample: Sample, value: Any, of: Any) -> None:
+        if of is None:
+            value, of = bool(value), 1
         self._count.add(sample.scenario.index, value, of)
 
     def result(self) -> Estimate | None:
         return self._count.result()
-
-
-class ConversationShareSum(ShareSum):
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        self._count.add(sample.scenario.index, bool(value))
 
 
 class KeyShareSum:

@@ -16,7 +16,6 @@ import msgspec
 
 import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
 from edgen.evaluation.aggregate_sums import (
-    ConversationShareSum,
     CrossCounts,
     FirstIds,
     KeyNumberCounts,
@@ -110,9 +109,7 @@ class Share(Aggregate, frozen=True, kw_only=True):
     usual: ClassVar[str] = "{it} of {it:n}"
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
-        if self.by_key:
-            return KeyShareSum()
-        return ShareSum() if self.of else ConversationShareSum()
+        return KeyShareSum() if self.by_key else ShareSum()
 
 
 class Mean(Aggregate, frozen=True):
@@ -161,7 +158,6 @@ class Crossed(Aggregate, frozen=True, kw_only=True):
     columns: tuple[str, ...] = ()
     order: Literal["size", "key"] = "size"
     heads: tuple[str, str] = ("", "")
-    usual: ClassVar[str] = "{it}"
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return CrossCounts(self.columns, self.order)

@@ -39,7 +39,7 @@ class MeasureError(InputError):
 
 
 class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """The argument of a user's function. `str()` of it is the turns, a line each."""
+    """The argument of a user's function: fields of `Sample`. `str()` of it is the turns, a line each."""
 
     id: str  # as in the shards
     scenario: Scenario  # `scenario["topic"]` is one of its values
@@ -102,17 +102,9 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
 
     def call(self, sample: Sample) -> dict[str, Value]:
         """Return the function's values for a conversation, by column. Raises MeasureError if it fails."""
-        given = MeasuredConversation(
-            id=sample.id,
-            scenario=sample.scenario,
-            turns=sample.turns,
-            probability=sample.probability,
-            ended_by=sample.ended_by,
-            outcome=sample.outcome,
-            events=sample.events,
-        )
+        known = {name: getattr(sample, name) for name in MeasuredConversation.__struct_fields__}
         try:
-            said = self.function(given)
+            said = self.function(MeasuredConversation(**known))
         except (Exception, SystemExit) as problem:
             raise MeasureError(self._explain(problem, sample.id)) from problem
         columns = dict(said) if isinstance(said, Mapping) else {"": said}

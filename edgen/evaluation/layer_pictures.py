@@ -16,6 +16,7 @@ from edgen.evaluation.drawings import (
     Picture,
     Table,
     draw_intervals,
+    interval_of,
     label_with_arm,
     series_colour,
     shade_of,
@@ -58,12 +59,11 @@ def _draw_frequencies(name: str, layers: Layers) -> Iterator[Picture]:
         labels = dict.fromkeys(label for _, _, shares in parts for label in shares.counts)
         used = [label for label in labels if any(shares.counts.get(label) for _, _, shares in parts)]
         drawn = [
-            Interval(label_with_arm(label, arm), one.value, one.low, one.high, share_of(one),
-                series_colour(place))
+            interval_of(label_with_arm(label, arm), one, share_of(one), series_colour(place))
             for label in used[: 2 * _DRAWN]
             for place, arm, shares in parts
             if (one := shares.shares.get(label)) is not None
-        ]  # fmt: skip
+        ]
         never = [label for label in labels if label not in used]
         caption = "Majority labels; ties have no label."
         caption += f" Never: {', '.join(never[:20])}." if never else " Every label is used."
@@ -186,13 +186,14 @@ def _render_agreement(name: str, layers: Layers) -> Iterator[Block]:
         _KAPPA,
     )  # fmt: skip
     against = [
-        Interval(label_with_arm(who, arm), f1.value, f1.low, f1.high, f"{share_of(f1)} of {figures.units:,}",
-            series_colour(place))
+        interval_of(
+            label_with_arm(who, arm), f1, f"{share_of(f1)} of {figures.units:,}", series_colour(place)
+        )
         for place, (arm, layer) in enumerate(layers)
         if layer.independent > 2
         for who, figures in layer.against_rest.items()
         if (f1 := figures.micro.f1) is not None
-    ]  # fmt: skip
+    ]
     yield from draw_intervals(
         f"labels-{name}-rest", f"Each annotator against the others: {name}", against[: 4 * _PAIRS],
         "Micro F1 against the majority label of the other annotators, without ties. Look for an annotator "

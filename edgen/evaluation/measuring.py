@@ -173,8 +173,7 @@ def measure(
         f"{quantity(count, 'unit')} left out of the layer {what}."
         for what, count in data.stale_labels.items()
     ]
-    if data.repeated is not None and (repeated := data.repeated.describe()):
-        notes.append(repeated)
+    notes += filter(None, [data.describe_repeats()])
     if plan is not None and (see_planned := shared.plan_observers):
         for outcome in plan:
             for tell in see_planned:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
@@ -115,13 +115,6 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class RepeatedIds(Protocol):
-    """Repeated ids; complete after all samples were read."""
-
-    def describe(self) -> str | None:
-        """Return a sentence on repeated ids; None without any."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
     """A data set to measure."""
@@ -150,7 +143,8 @@ class DataSet:
     """Unreadable records by reason, complete at the end of `samples()`."""
     stale_labels: Counter[str] = field(default_factory=Counter)
     """Units left out of layers, by layer and reason, complete at the end of `samples()`."""
-    repeated: RepeatedIds | None = None  # ids that occur more than once
+    describe_repeats: Callable[[], str | None] = lambda: None
+    """Returns a sentence on ids that occur more than once, at the end of `samples()`; None without any."""
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     """Known label sets of the layers, by layer's name."""
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)

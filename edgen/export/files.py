@@ -100,6 +100,18 @@ class RowFiles:
             self._open.callback(file.write, end)
         return file
 
+    def open_items(self, path: Path, begin: bytes, end: bytes) -> Callable[[bytes], object]:
+        """Open a file of items with commas and line feeds between them; return the function that writes an
+        item. `begin`: comes before the first item. `end`: comes after the last one, also without items."""
+        file, before = self.open(path, end=end), begin
+
+        def add(item: bytes) -> None:
+            nonlocal before
+            file.write(before + item)
+            before = b",\n"
+
+        return add
+
 
 def _require_inside(name: str) -> str:
     """Return the path of an extra file: a name, or one in a folder. Raises ValueError for any other path."""

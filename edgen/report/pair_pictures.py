@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from edgen.core.text import NONE, format_interval, format_signed, number, percent, quantity, readable_name
 from edgen.evaluation.drawings import (
     Axis,
@@ -20,11 +22,14 @@ from edgen.evaluation.drawings import (
     Table,
     draw_histograms,
     draw_intervals,
+    interval_of,
     label_with_arm,
     series_colour,
+    share_of,
 )
 from edgen.preferences.labels import UNLABELLED
 from edgen.report.model import PairsReport
+from edgen.stats.intervals import Estimate
 
 _REASONS = ("grey", "purple", "vermillion", "orange", "sky")  # colours of unlabelled pairs
 _MARGINS = Axis("margin", lambda value: f"{round(value, 2):g}", low=0, high=1)
@@ -97,7 +102,8 @@ def render_policies(matrix: Values) -> Iterator[Block]:
 
 def _format_policy_cell(cell: Values) -> str:
     sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
-    return f"{_format_share(cell['preference'])}{sd}, {quantity(cell['preference']['n'], 'pair')}"
+    preference = msgspec.convert(cell["preference"], Estimate)
+    return f"{share_of(preference)}{sd}, {quantity(preference.n, 'pair')}"
 
 
 def _draw_outcomes(pairs: PairsReport) -> Picture:
@@ -149,12 +155,9 @@ def _list_estimates(figures: Mapping[str, Get], judges: Sequence[Values]) -> Ite
     for words, get in figures.items():
         for place, judge in enumerate(judges):
             if (estimate := get(judge)) is not None:
-                yield _make_interval(label_with_arm(words, _name(judge, judges)), estimate, place)
-
-
-def _make_interval(label: str, estimate: Values, place: int) -> Interval:
-    low, high = estimate["low"], estimate["high"]
-    return Interval(label, estimate["value"], low, high, _format_share(estimate), series_colour(place))
+                share = msgspec.convert(estimate, Estimate)
+                label = label_with_arm(words, _name(judge, judges))
+                yield interval_of(label, share, share_of(share), series_colour(place))
 
 
 def _name(judge: Values, judges: Sequence[Values]) -> str:
@@ -207,12 +210,6 @@ def _name_source(name: str, judges: Sequence[Values]) -> str:
     if judge not in {one["judge"] for one in judges}:
         return name
     return f"{kind} {judge[:6]}" if len(judges) > 1 else kind
-
-
-def _format_share(estimate: Values) -> str:
-    return percent(estimate["value"]) + format_interval(
-        estimate["low"], estimate["high"], lambda end: f"{end * 100:.1f}"
-    )
 
 
 def _format_interval(estimate: Values | None, form: Callable[[float], str] = number) -> str:

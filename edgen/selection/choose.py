@@ -106,7 +106,9 @@ class ConversationChoice:
         self.sha256 = digest.hexdigest()
         if in_order is not None:
             on_stage("looking for near-duplicates")
-            self._decide_in_order(in_order.decide(), len(plain))
+            for place, missed in zip(self._list_alive(), in_order.decide(), strict=True):
+                if missed != _KEPT:
+                    self._fates[place] = len(plain) + missed
         self._tell_where()
         for limit, values in zip(self.limits, self._values, strict=True):
             self._limit(limit, values)
@@ -131,11 +133,6 @@ class ConversationChoice:
         if self.split is not None:
             self.split.note(facts)
 
-    def _decide_in_order(self, found: Iterator[int], before: int) -> None:
-        for place in self._list_alive():
-            if (missed := next(found)) != _KEPT:
-                self._fates[place] = before + missed
-
     def _tell_where(self) -> None:
         took, left = Counter(self._fates), self.accepted
         for place, one in enumerate(self.where):
@@ -157,21 +154,20 @@ class ConversationChoice:
             seen[values[place]] += 1
             return seen[values[place]] > most
 
-        self._take(Clause(limit.name, limit.says, len(alive), 0), alive, is_over_limit)
+        self._take(limit.name, limit.says, alive, is_over_limit)
 
     def _draw(self, count: int) -> None:
         alive = self._list_alive()
         drawn = {*sorted(alive, key=self._ranks.__getitem__)[:count]}
-        self._take(
-            Clause("draw", f"{count:,} at random", len(alive), 0), alive, lambda place: place not in drawn
-        )
+        self._take("draw", f"{count:,} at random", alive, lambda place: place not in drawn)
 
-    def _take(self, clause: Clause, alive: list[int], over: Callable[[int], bool]) -> None:
-        """Remove the conversations for which `over` returns True; they are tested in the order of ranks."""
+    def _take(self, name: str, says: str, alive: list[int], over: Callable[[int], bool]) -> None:
+        """Remove the conversations for which `over` returns True, by a clause of this name. They are tested
+        in the order of ranks."""
         gone = [place for place in sorted(alive, key=self._ranks.__getitem__) if over(place)]
         for place in gone:
             self._fates[place] = len(self.clauses)
-        self.clauses.append(Clause(clause.name, clause.says, clause.of, len(gone)))
+        self.clauses.append(Clause(name, says, len(alive), len(gone)))
 
 
 class Numbers(dict[Any, int]):

@@ -27,20 +27,17 @@ if TYPE_CHECKING:
     from edgen.testing.providers import check_provider as check_provider
 
 _HOMES = {
-    "ConformanceError": "edgen.testing.check",
-    "check_family": "edgen.testing.families",
-    "check_format": "edgen.testing.formats",
-    "check_measure": "edgen.testing.measures",
-    "check_protocol": "edgen.testing.protocols",
-    "check_provider": "edgen.testing.providers",
+    "edgen.testing.check": "ConformanceError",
+    "edgen.testing.families": "check_family",
+    "edgen.testing.formats": "check_format",
+    "edgen.testing.measures": "check_measure",
+    "edgen.testing.protocols": "check_protocol",
+    "edgen.testing.providers": "check_provider",
 }
-
-__all__ = list(_HOMES)
+__all__ = [*_HOMES.values()]
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from edgen.plugin import import_name
 
-    if name not in _HOMES:
-        raise AttributeError(f"module 'edgen.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return import_name(__name__, name, _HOMES)

@@ -197,7 +197,7 @@ def test_repeated_ids_are_remarked_on_by_what_measures(layout: Layout, tmp_path:
             write(folder / f"{number}.json", text)
         (data,) = open_data_sets([folder])
         assert sum(1 for _ in data.samples()) >= COUNT - 1
-        return data.repeated.describe() if data.repeated else None
+        return data.describe_repeats()
 
     lines = layout.lines(range(1, COUNT))
     assert told(layout.file(lines)) is None

@@ -8,7 +8,7 @@ Ledgers are in the run's `adherence/`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
 
 from edgen.asking.answering import Answerer
@@ -24,9 +24,10 @@ from edgen.evaluation.measuring import find_judged_measure, find_measures_of_oth
 from edgen.plugin import Job, Rejection, Reply, Request, RunReader
 from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
+from edgen.plugin.measures import JudgeAsking
 from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent
-from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.control import explain_os_errors
 
 
 class AdherenceAsker(UnitAsker):
@@ -88,37 +89,31 @@ class AdherenceAsker(UnitAsker):
         return AdherenceSheet(answers=answer, simulated=spent.simulated)
 
 
-def judge_adherence(
-    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
-) -> dict[str, AdherenceShares]:
-    """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
-    arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
+def judge_adherence(run: Path, asking: JudgeAsking) -> dict[str, AdherenceShares]:
+    """Return the answers of the job's `judge` about a sample of the conversations of each arm that was begun,
+    by the arm's name. Without a template, the judge gets the shipped one that guards it.
 
     Locks the run. Raises UsageError if the job has no judge or a setting has no effect here, RunError if
     there is nothing to rate, and the errors that stop the judge.
     """
-    if sample < 1:
+    if asking.sample < 1:
         raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")
     rundir = RunFolder(run).require()
     with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
-        (asker,), (ledger,), ended = asyncio.run(_start(reader, control, sample, overrides, prompt).ask())
+        (asker,), (ledger,), ended = asyncio.run(_start(reader, asking).ask())
         if ended is not None:
             raise ended
         return count_sheets(reader, asker.list_units(), ledger, asker.answerer.model)
 
 
-def estimate_adherence(
-    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
-) -> NeededCalls:
+def estimate_adherence(run: Path, asking: JudgeAsking) -> NeededCalls:
     """Return the calls that `judge_adherence` would make. Raises the errors that it raises before its first
     call."""
     with open_for_reading(run) as reader:
-        return _start(reader, control, sample, overrides, prompt).estimate_calls()
+        return _start(reader, asking).estimate_calls()
 
 
-def _start(
-    reader: RunReader, control: Control, sample: int, overrides: Iterable[str], prompt: str | None
-) -> RunStart[AdherenceAsker]:
-    options = AskOptions(overrides=tuple(overrides), prompt=prompt)
+def _start(reader: RunReader, asking: JudgeAsking) -> RunStart[AdherenceAsker]:
+    options = AskOptions(overrides=tuple(asking.overrides), prompt=asking.prompt)
     folder = reader.rundir.adherence
-    return RunStart(AdherenceAsker, reader, options, folder, control, "judge", sample=sample)
+    return RunStart(AdherenceAsker, reader, options, folder, asking.control, "judge", sample=asking.sample)

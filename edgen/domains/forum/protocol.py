@@ -137,7 +137,7 @@ class ForumProtocol(
                 f"records of a forum hold events, which the {family.name} layout does not have; "
                 "add `family: dialogue`"
             )
-            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
+            raise JobError.of(job.name, [Problem("$.family", message)])
         named = {role.name: role for role in space.roles}
         roles = tuple(named[name] for name in _list_roles(job))
         begins = _parse_day(settings.begins)

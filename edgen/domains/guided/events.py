@@ -127,20 +127,11 @@ class GuidedEvents:
         spans: list[Span] = []
         if changes and (before := read_text(changes[0], "from")):
             spans.append(Span(before, 0.0, read_time(changes[0]), 0, read_turn(changes[0])))
-        for place, one in enumerate(changes):
-            after = changes[place + 1] if place + 1 < len(changes) else None
-            end = self.duration if after is None else read_time(after)
-            last = self.turns if after is None else read_turn(after)
+        ends = [*((read_time(one), read_turn(one)) for one in changes[1:]), (self.duration, self.turns)]
+        for one, (end, end_turn) in zip(changes, ends, strict=False):  # without changes: one end of nothing
+            start, first_turn = read_time(one), read_turn(one)
             if name := read_text(one, "to"):
-                spans.append(
-                    Span(
-                        name,
-                        read_time(one),
-                        max(end, read_time(one)),
-                        read_turn(one),
-                        max(last, read_turn(one)),
-                    )
-                )
+                spans.append(Span(name, start, max(end, start), first_turn, max(end_turn, first_turn)))
         return spans
 
     @cached_property

@@ -11,7 +11,7 @@ from edgen.domains.guided.config import Guided
 from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import load_machine
-from edgen.domains.guided.machines.model import Machine, Players
+from edgen.domains.guided.machines.model import Machine
 from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin import Job, Space, settings_of
 from edgen.plugin.errors import JobError, Problem
@@ -86,10 +86,10 @@ def read_machine(text: str) -> Machine:
         raise MachineError("guided.machine", f"this is not a machine: {problem}.") from None
 
 
-def find_players(settings: Guided) -> Players | None:
-    """Return the names of the two roles; None if the setting has only the machine's name."""
+def find_machine(settings: Guided) -> Machine | None:
+    """Return the machine; None if the setting has only its name. Raises MachineError for an invalid text."""
     held = settings.machine
-    return read_machine(held).players if held is not None and is_content(held) else None
+    return read_machine(held) if held is not None and is_content(held) else None
 
 
 def prepare(job: Job, space: Space) -> PreparedMachine:

@@ -124,10 +124,9 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
 
     def guide(self, job: Job) -> Machine | None:
         """Return the machine in the settings. Raises MachineError if they hold no readable one."""
-        from edgen.domains.guided.files import is_content, read_machine
+        from edgen.domains.guided.files import find_machine
 
-        held = settings_of(job).machine
-        return read_machine(held) if held is not None and is_content(held) else None
+        return find_machine(settings_of(job))
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the two roles, the guided one only if a model plays it, and the backend that rewords."""
@@ -146,7 +145,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
                 f"guided records hold events, which the {family.name} layout does not have; add `family: "
                 "dialogue`"
             )
-            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
+            raise JobError.of(job.name, [Problem("$.family", message)])
         return prepare(job, space)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
@@ -259,11 +258,11 @@ _STAND_INS: dict[str, Any] = {
 def _find_names(job: Job) -> tuple[str, str]:
     """Return the guided role and its partner, by their names in `backends`. Before the machine is read, these
     are the first and the last role."""
-    from edgen.domains.guided.files import find_players
+    from edgen.domains.guided.files import find_machine
 
-    players = find_players(settings_of(job))
-    if players is not None:
-        return players.wizard.lower(), players.partner.lower()
+    machine = find_machine(settings_of(job))
+    if machine is not None:
+        return machine.players.wizard.lower(), machine.players.partner.lower()
     return job.speakers[0].lower(), job.speakers[-1].lower()
 
 

@@ -202,18 +202,16 @@ class GuidedSession(GuidedViews, Session):
 
     def list_rewording_messages(self, state: str) -> tuple[Message, ...]:
         """Return the messages that ask for an offered state in other words."""
+        options = self.course.offer().options
         return self._prompts["paraphrase"].messages(
             {
                 "index": self._scenario.index,
                 "role": self._prepared.wizard.name,
                 **self._show_conversation("paraphrase"),
-                "utterance": self._find_utterance(state),
+                "utterance": next(one.utterance for one in options if one.state == state),
                 "keep": list(self.course.list_slot_values(state)),
             }
         )
-
-    def _find_utterance(self, state: str) -> str:
-        return next(one.utterance for one in self.course.offer().options if one.state == state)
 
     def list_choice_messages(self) -> tuple[Message, ...]:
         """Return the messages that ask the guided role for its choice."""

@@ -52,8 +52,7 @@ def rank_examples(examples: Path, output: Path, options: BaselineOptions, contro
             f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with "
             "--method model."
         )
-    entries = Entries(examples)
-    source = entries.source
+    entries, source = Entries(examples), str(examples)
     if by == MODEL:
         kept = list(entries)
         _require_examples(len(kept), source)
@@ -78,18 +77,16 @@ def _require_examples(count: int, source: str) -> None:
 def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, control: Control) -> NeededCalls:
     """Return the calls that a model's ranking by `rank_examples` would make. Raises the errors that
     `rank_examples` raises before its first call."""
-    entries = Entries(examples)
-    kept = list(entries)
-    _require_examples(len(kept), entries.source)
-    return _start(kept, entries.source, output, options, control).estimate_calls()
+    kept = list(Entries(examples))
+    _require_examples(len(kept), str(examples))
+    return _start(kept, str(examples), output, options, control).estimate_calls()
 
 
 def _start(
     entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
 ) -> FileStart[RankingAsker]:
     """Return the start of a model's ranking. Raises UsageError and the errors of reading files."""
-    about = {"entries": entries, "source": source}
-    given: dict[str, Any] = {**about, "seed": options.seed, "none": options.none}
+    given: Any = {"entries": entries, "source": source, "seed": options.seed, "none": options.none}
     start = FileStart(RankingAsker, output, control, options, **given)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")

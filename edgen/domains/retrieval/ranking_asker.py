@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -200,11 +200,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
         )
         return RankedExample(
             entry=msgspec.Raw(entry),
-            windows=answer.windows,
-            unread=answer.unread,
-            unknown=answer.unknown,
-            repeated=answer.repeated,
-            missing=answer.missing,
+            **{name: getattr(answer, name) for name in _COUNTED},
             model=next(iter(spent.by_role.values())).model if spent.by_role else "",
         )
 
@@ -233,11 +229,7 @@ def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
             ranked=status.accepted,
             rejected=dict(status.rejected),
             failed=dict(status.failed),
-            windows=counts["windows"],
-            unread=counts["unread"],
-            unknown=counts["unknown"],
-            repeated=counts["repeated"],
-            missing=counts["missing"],
+            **dict[str, Any](counts),
             model=", ".join(sorted(models)),
             simulated=kept.simulated,
             ledger=str(ledger),

@@ -7,6 +7,7 @@ the tutors' are booleans. For shapes, the context is one text and all booleans a
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -177,17 +178,12 @@ class CimaFiles(SplitFiles):
 
     def begin(self, path: Path) -> WriteRow:
         """Open a split's file; return the function that writes a row."""
-        prep, encode = _find_concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
-        file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
-        file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')
-        count = 0
-
-        def write(value: dict[str, Any]) -> None:
-            nonlocal count
-            file.write(b"%b\n%b:%b" % (b"," if count else b"", encode(str(count)), encode(value)))
-            count += 1
-
-        return write
+        if _find_concepts(self.staging.run.space) == _PREP:
+            add = self.open_items(path, b'{"prepDataset":{\n', b'},"shapeDataset":{}}\n')
+        else:
+            add = self.open_items(path, b'{"prepDataset":{},"shapeDataset":{\n', b"}}\n")
+        numbers, encode = itertools.count(), msgspec.json.Encoder().encode
+        return lambda value: add(b'"%d":%b' % (next(numbers), encode(value)))
 
 
 FORMAT = CimaFormat(

@@ -224,7 +224,7 @@ class TutoringProtocol(
         for use in _list_other_backends(settings_of(job)):
             if space is not None and use in templates:
                 message = f"a role of the space and the job's {use} have the same name; rename the role"
-                raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
+                raise JobError.of(job.name, [Problem(f"$.prompts.{use}", message)])
             templates[use] = self._make_template_of_other(use, job, space, tutor)
         return templates
 
@@ -319,12 +319,12 @@ def _find_sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
             f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, "
             "italian_prepositions and fractions"
         )
-        raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
+        raise JobError.of(job.name, [Problem("$.space", message)])
     tutors = [role for role in space.roles if "answer" in role.sees]
     students = [role for role in space.roles if "answer" not in role.sees]
     if len(tutors) != 1 or len(students) != 1 or tutors[0].name.lower() != "tutor":
         message = f"{space.name} has to have two roles: Tutor, who sees `answer`, and one who does not"
-        raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
+        raise JobError.of(job.name, [Problem("$.space", message)])
     return students[0], tutors[0]
 
 

@@ -11,6 +11,7 @@ from edgen.evaluation.comparison.metrics import MetricSpec
 from edgen.evaluation.comparison.result import NotCompared
 
 _OF_RUNS = ("outcomes", "effort")
+_NOTHING = "the data contain nothing for this metric"
 
 
 def applies(spec: MetricSpec, table: ArmSums) -> bool:
@@ -29,7 +30,7 @@ def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     if (role := _find_silent_role(spec, table)) is not None:
         return f"no {role} speaks in it"
     if spec.group == "measures" and not table.find_total(spec.bottom):
-        return "the data contain nothing for this metric"
+        return _NOTHING
     return None
 
 
@@ -52,27 +53,21 @@ def select_applicable(
     kept: list[MetricSpec] = []
     left_out: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for spec in specs:
-        able = [table for table in tables if _says_something(spec, table)]
-        if tables[0] in able and len(able) > 1:
+        lacking = {one.arm.label: why for one in tables if (why := _explain_lack(spec, one)) is not None}
+        if tables[0].arm.label in lacking or len(lacking) > len(tables) - 2:
+            key = tuple(lacking), join_list(dict.fromkeys(lacking.values()))
+            left_out.setdefault(key, []).append(spec.title)
+        else:
             kept.append(spec)
-            continue
-        lacking = [table for table in tables if table not in able]
-        reasons = dict.fromkeys(
-            _explain_inapplicable(spec, table) or _explain_lack(spec, table) for table in lacking
-        )
-        key = tuple(table.arm.label for table in lacking), join_list(reasons)
-        left_out.setdefault(key, []).append(spec.title)
     return kept, [
         NotCompared(what=", ".join(titles), arms=arms, why=why) for (arms, why), titles in left_out.items()
     ]
 
 
-def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
-    """Return whether a metric applies to an arm and the arm has data for it."""
+def _explain_lack(spec: MetricSpec, table: ArmSums) -> str | None:
+    """Return the reason why a metric does not apply to an arm, or has no data there; None if it has."""
+    why, role = _explain_inapplicable(spec, table), _find_silent_role(spec, table)
     has_any = spec.in_blocks or bool(table.find_total(spec.bottom))
-    return has_any and _find_silent_role(spec, table) is None and applies(spec, table)
-
-
-def _explain_lack(spec: MetricSpec, table: ArmSums) -> str:
-    role = _find_silent_role(spec, table)
-    return f"no {role} speaks in it" if role is not None else "the data contain nothing for this metric"
+    if has_any and role is None and (why is None or table.arm.data is None):
+        return None
+    return why or (_NOTHING if role is None else f"no {role} speaks in it")

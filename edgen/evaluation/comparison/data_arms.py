@@ -66,7 +66,7 @@ def load_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
             clusters=groups.clusters,
             groups=groups.count,
             unread=dict(data.unread.most_common(_REASONS)),
-            notes=(*data.notes, *filter(None, [data.repeated.describe() if data.repeated else None])),
+            notes=(*data.notes, *filter(None, [data.describe_repeats()])),
         )
 
     return Arm(

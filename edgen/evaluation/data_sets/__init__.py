@@ -110,7 +110,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         stale_labels=stale,
-        repeated=_Repeated(parts),
+        describe_repeats=partial(_describe_repeats, parts),
         label_sets={
             name: labels
             for part in parts
@@ -129,13 +129,6 @@ def _find_common_space(parts: Sequence[DataSet]) -> Space | None:
     return spaces[0] if all(one == first for one in others) else None
 
 
-class _Repeated:
-    """The repeated ids in the parts of a data set."""
-
-    def __init__(self, parts: Sequence[DataSet]) -> None:
-        self._parts = parts
-
-    def describe(self) -> str | None:
-        """Return the sentences of all parts; None without any."""
-        told = (part.repeated.describe() for part in self._parts if part.repeated is not None)
-        return " ".join(one for one in told if one) or None
+def _describe_repeats(parts: Sequence[DataSet]) -> str | None:
+    """Return the sentences of all parts on repeated ids; None without any."""
+    return " ".join(said for part in parts if (said := part.describe_repeats())) or None

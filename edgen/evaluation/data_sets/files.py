@@ -52,7 +52,7 @@ def read_files(path: Path, number: int) -> DataSet:
         roles=space.roles if space else part_of(reader, KindDefaults).roles,
         find_space=lambda: space,
         unread=unread,
-        repeated=repeated,
+        describe_repeats=repeated.describe,
         notes=notes,
     )
 

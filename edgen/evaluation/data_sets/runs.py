@@ -63,6 +63,7 @@ def make_run_data_set(rundir: RunFolder, arm: str, number: int) -> DataSet:
                 calibration = _read_calibration(reader)
             except RunError as problem:
                 notes.append(f"No calibration: {problem}")
+        label_sets, identical = _read_layers(own)
         return DataSet(
             name=arm or reader.name,
             sources=(str(own.path),),
@@ -78,8 +79,8 @@ def make_run_data_set(rundir: RunFolder, arm: str, number: int) -> DataSet:
             count=view.status.accepted,
             calibration=calibration,
             stale_labels=stale,
-            label_sets=_read_label_sets(own),
-            identical=_find_identical(own),
+            label_sets=label_sets,
+            identical=identical,
             notes=tuple(notes),
             reasons=explain_own_reasons(view.status.rejected, reader.job.protocol)
             if view.status.rejected
@@ -92,20 +93,14 @@ def _read_space(rundir: RunFolder, arm: str) -> Space:
         return reader.space
 
 
-def _read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
+def _read_layers(run: RunFolder) -> tuple[dict[str, LabelSet], Mapping[str, tuple[tuple[str, ...], ...]]]:
+    """Return the label sets of a run's layers, and annotators with the same labels (see `DataSet`)."""
     if not run.has_layers or not find_layer_files(run):
-        return {}
+        return {}, {}
+    from edgen.annotation.identical import find_identical_annotators
     from edgen.annotation.layer import read_label_sets  # late: loads the code for asking
 
-    return read_label_sets(run)
-
-
-def _find_identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    if not run.has_layers or not find_layer_files(run):
-        return {}
-    from edgen.annotation.identical import find_identical_annotators
-
-    return find_identical_annotators(run)
+    return read_label_sets(run), find_identical_annotators(run)
 
 
 def _list_notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:

@@ -84,18 +84,17 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns. It finds personas by the data set's space or, without one, its
         roles."""
-        space, roles = shared.data.space, [role.name for role in shared.data.roles]
-        if space is not None:
-            return partial(_count_columns, find_persona(space))
-        return partial(_count_columns_by_names, tuple(roles))
-
-
-def _count_columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Mapping[str, Any]:
-    return _count_columns(_find_persona_by_names(roles, tuple(sample.scenario.values)), sample, words)
+        if shared.data.space is not None:
+            return partial(_count_columns, find_persona(shared.data.space))
+        roles = tuple(role.name for role in shared.data.roles)
+        return lambda sample, words: _count_columns(
+            find_persona_by_names(roles, tuple(sample.scenario.values)), sample, words
+        )
 
 
 @lru_cache(maxsize=64)
-def _find_persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
+def find_persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
+    """Return the dimensions that describe how a role behaves, of a data set without a space."""
     return find_persona_among(dict.fromkeys(names, ""), roles)
 
 

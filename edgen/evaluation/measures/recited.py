@@ -8,17 +8,16 @@ value of three words or more word for word, or a shorter value after its label (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.evaluation.measures.mentioned import FOLDED
+from edgen.evaluation.measures.mentioned import FOLDED, find_persona_by_names
 from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.model import find_persona
-from edgen.space.phrases import find_persona_among
 
 _FEWEST = 3  # minimum words: shorter values may be names of methods or traits
 Labels = tuple[tuple[str, str], ...]  # (dimension, label) of the personas
@@ -93,9 +92,8 @@ def _find_personas(space: Space) -> Labels:
     )
 
 
-@lru_cache(maxsize=64)
-def _label_personas(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
-    persona = find_persona_among(dict.fromkeys(names, ""), roles)
+def _label_personas(roles: tuple[str, ...], names: tuple[str, ...]) -> Labels:
+    persona = find_persona_by_names(roles, names)
     return tuple((name, name.replace("_", " ")) for name in names if name in persona)
 
 

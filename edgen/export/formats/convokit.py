@@ -13,8 +13,8 @@ encoding.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Scenario, Space
 from edgen.plugin.formats import (
@@ -31,6 +31,7 @@ from edgen.plugin.formats import (
     cells_of,
     columns_of,
     read_row,
+    write_new,
 )
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
@@ -173,40 +174,32 @@ class CorpusFiles(RowFiles):
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
-        self._utterances = self._begin("utterances.jsonl")
-        self._add_speaker = self._begin_object("speakers.json")
-        self._add_conversation = self._begin_object("conversations.json")
+        self._utterances = self.open(self.folder / "utterances.jsonl")
+        self._add_speaker, self._add_conversation = (
+            self.open_items(self.folder / name, b"{\n", b"\n}\n")
+            for name in ("speakers.json", "conversations.json")
+        )
 
     def add(self, row: Row) -> None:
         for utterance in row.value["utterances"]:
-            self._utterances.write(json.dumps(utterance) + "\n")
+            self._utterances.write(f"{json.dumps(utterance)}\n".encode())
         for name, meta in row.value["speakers"].items():
-            self._add_speaker(name, {"meta": meta, "vectors": []})
-        self._add_conversation(row.value["id"], {"meta": row.value["meta"], "vectors": []})
+            self._add_speaker(_make_member(name, meta))
+        self._add_conversation(_make_member(row.value["id"], row.value["meta"]))
 
     def finish(self) -> Patterns:
         run = self.staging.run
         overall = {"name": run.name, "synthetic": True, "simulated": run.simulated}
-        self._begin("corpus.json").write(json.dumps(overall, indent=1) + "\n")
-        self._begin("index.json").write(
-            json.dumps(_make_index(_Metadata(run.space, run.layers).list_types()), indent=1) + "\n"
-        )
+        index = _make_index(_Metadata(run.space, run.layers).list_types())
+        for name, value in (("corpus.json", overall), ("index.json", index)):
+            write_new(self.folder / name, json.dumps(value, indent=1) + "\n")
         self._open.close()
         return {}
 
-    def _begin(self, name: str, end: str | None = None) -> IO[str]:
-        return self.open(self.folder / name, "x", end=end, encoding="ascii", newline="\n")
 
-    def _begin_object(self, name: str) -> Callable[[str, Any], None]:
-        """Begin a file of one JSON object; return a function that writes a member of it."""
-        file, before = self._begin(name, "\n}\n"), "{\n"
-
-        def add(key: str, value: Any) -> None:
-            nonlocal before
-            file.write(f"{before}{json.dumps(key)}: {json.dumps(value)}")
-            before = ",\n"
-
-        return add
+def _make_member(name: str, meta: Any) -> bytes:
+    """Return a member of an object of speakers or conversations."""
+    return f"{json.dumps(name)}: {json.dumps({'meta': meta, 'vectors': []})}".encode()
 
 
 def _make_index(metadata: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

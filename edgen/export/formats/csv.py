@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
     SplitFiles,
     Staging,
-    Tried,
     WriteRow,
     disarm,
     make_table,
@@ -118,14 +118,7 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
             ),
             "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
         ),
-        tried=(
-            Tried(
-                "datasets",
-                "5.2.0",
-                "2026-11-22",
-                "load_dataset gave the run's conversations.",
-            ),
-        ),
+        tried=(DATASETS("load_dataset gave the run's conversations."),),
         tags=("conversational",),
     ),
     chat=False,

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
-from edgen.plugin.formats import Tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
@@ -57,13 +57,6 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
             ),
         ),
         tags=("dialogue-acts",),
-        tried=(
-            Tried(
-                "datasets",
-                "5.2.0",
-                "2026-11-22",
-                "load_dataset gave the rows of runs of two protocols.",
-            ),
-        ),
+        tried=(DATASETS("load_dataset gave the rows of runs of two protocols."),),
     ),
 )

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
@@ -156,12 +157,7 @@ data["train"][0]["conversation"]""",
             ),
         ),
         tried=(
-            Tried(
-                "datasets",
-                "5.2.0",
-                "2026-11-22",
-                "load_dataset gave the run's records, in both ways to store them.",
-            ),
+            DATASETS("load_dataset gave the run's records, in both ways to store them."),
             Tried(
                 "mlcroissant",
                 "1.1.1",

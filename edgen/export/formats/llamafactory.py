@@ -16,9 +16,10 @@ import msgspec
 
 from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
+from edgen.export.formats.shared.trials import LLAMAFACTORY
 from edgen.export.formats.sharegpt import OPENING, begins_with_user, convert_message
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
-from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
+from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"
@@ -134,14 +135,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
                 "one that is both is left out."
             ),
         ),
-        tried=(
-            Tried(
-                "llamafactory",
-                "0.9.5",
-                "2026-11-22",
-                "its loader took all rows of both tables by dataset_info.json.",
-            ),
-        ),
+        tried=(LLAMAFACTORY("its loader took all rows of both tables by dataset_info.json."),),
         tags=("llama-factory", "dpo", "kto", "preference"),
     ),
     Options=ActionOptions,

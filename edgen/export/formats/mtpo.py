@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from edgen.export.formats.shared.pair_rows import have_equal_messages, is_near_end, list_messages
+from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
@@ -15,7 +16,6 @@ from edgen.plugin.formats import (
     OracleSignal,
     Pair,
     ScenarioColumns,
-    Tried,
     evidence_of,
     find_label_signal,
 )
@@ -124,14 +124,7 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
             ),
             "Pairs below the margin or beyond the number given to `edgen pairs` are left out.",
         ),
-        tried=(
-            Tried(
-                "datasets",
-                "5.2.0",
-                "2026-11-22",
-                "load_dataset took the folder.",
-            ),
-        ),
+        tried=(DATASETS("load_dataset took the folder."),),
         tags=("mtpo", "preference"),
     ),
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import TrainedReply, make_rows_of_replies
+from edgen.export.formats.shared.trials import OPEN_INSTRUCT
 from edgen.plugin import Format, FormatCard, FormatLayout
-from edgen.plugin.formats import Tried
 
 VERIFIER = "general-quality_ref"
 
@@ -53,11 +53,8 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
             "Rows left out as repeated or only_ends are counted in prompts, not in conversations.",
         ),
         tried=(
-            Tried(
-                "open-instruct",
-                "e6c3044aa",
-                "2026-11-22",
-                "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
+            OPEN_INSTRUCT(
+                "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name."
             ),
         ),
         tags=("open-instruct", "grpo", "prompts"),

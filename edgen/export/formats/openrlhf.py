@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
+from edgen.export.formats.shared.trials import OPEN_INSTRUCT
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
 
@@ -91,12 +92,7 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
                 "2026-11-22",
                 "RewardDataset took the pairs as train_dpo and train_rm load them.",
             ),
-            Tried(
-                "open-instruct",
-                "e6c3044aa",
-                "2026-11-22",
-                "its dpo.py's tokenisation took the pairs.",
-            ),
+            OPEN_INSTRUCT("its dpo.py's tokenisation took the pairs."),
         ),
         tags=("openrlhf", "preference"),
     ),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from edgen.export.formats.shared.pair_rows import PreferredPair, TurnPair, make_rows_of_pairs, read_turn
+from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     MOST,
@@ -115,12 +116,7 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
             ),
         ),
         tried=(
-            Tried(
-                "datasets",
-                "5.2.0",
-                "2026-11-22",
-                "load_dataset took both splits, and torch stacked the columns.",
-            ),
+            DATASETS("load_dataset took both splits, and torch stacked the columns."),
             Tried(
                 "REFUEL",
                 "b76c534",

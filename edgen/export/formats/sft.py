@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import iterate_responses
+from edgen.export.formats.shared.trials import TRL
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, ResponseOptions, Tried
+from edgen.plugin.formats import Repeats, ResponseOptions
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
@@ -68,11 +69,8 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
             "Rows left out are counted in responses, not in conversations.",
         ),
         tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
-                "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
+            TRL(
+                "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone."
             ),
         ),
         tags=("trl", "sft", "conversational"),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgen.export.formats.shared.trials import AXOLOTL, LLAMAFACTORY, TRL, UNSLOTH
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     MaskOptions,
     Message,
     Repeats,
-    Tried,
     without_trailing_user,
 )
 
@@ -82,29 +82,13 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
             "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
         ),
         tried=(
-            Tried(
-                "axolotl",
-                "0.19.0",
-                "2026-11-22",
-                "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+            AXOLOTL(
+                "its preprocessing with the configuration above put the loss on the trained side's turns alone."
             ),
-            Tried(
-                "unsloth",
-                "2026.10.9",
-                "2026-11-22",
-                "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
-            ),
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
-                "its converter of conversations made the same messages as `trl-sft` has.",
-            ),
-            Tried(
-                "llamafactory",
-                "0.9.5",
-                "2026-11-22",
-                "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
+            UNSLOTH("its standardize_sharegpt took the rows with --no-masks, and refused them with masks."),
+            TRL("its converter of conversations made the same messages as `trl-sft` has."),
+            LLAMAFACTORY(
+                "its loader took every row by the entry above, with the loss on the trained side's turns alone."
             ),
         ),
         tags=("sharegpt", "sft", "conversational"),

@@ -6,8 +6,8 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import PreferredPair, make_rows_of_pairs, read_preferred
+from edgen.export.formats.shared.trials import TRL
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
-from edgen.plugin.formats import Tried
 
 
 def _make_row(found: PreferredPair) -> Row:
@@ -36,14 +36,7 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
             "A last message by the user stays: it belongs to the conversation, and RewardTrainer takes it.",
             "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
         ),
-        tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
-                "RewardTrainer took two steps with each of two chat templates.",
-            ),
-        ),
+        tried=(TRL("RewardTrainer took two steps with each of two chat templates."),),
         tags=("trl", "reward-model", "preference"),
     ),
     layout=FormatLayout(scenario=True, by_range=True, level="conversation"),

@@ -6,8 +6,9 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, make_rows_of_pairs, read_turn
+from edgen.export.formats.shared.trials import AXOLOTL, TRL
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
-from edgen.plugin.formats import ActionOptions, Tried
+from edgen.plugin.formats import ActionOptions
 
 
 def _make_row(pair: TurnPair) -> Row:
@@ -45,19 +46,11 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
             "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
         ),
         tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
+            TRL(
                 "DPOTrainer took two steps with each of two chat templates; its tokens were exactly the "
-                "prompts and replies.",
+                "prompts and replies."
             ),
-            Tried(
-                "axolotl",
-                "0.19.0",
-                "2026-11-22",
-                "its preprocessing took the rows with the configuration above.",
-            ),
+            AXOLOTL("its preprocessing took the rows with the configuration above."),
         ),
         tags=("trl", "dpo", "preference"),
     ),

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, iterate_completions
+from edgen.export.formats.shared.trials import TRL
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
-from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
+from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, rows_from
 
 
 def _make_row(found: Completion) -> Row:
@@ -86,14 +87,7 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
                 "counted in completions."
             ),
         ),
-        tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
-                "KTOTrainer took two steps with each of two chat templates.",
-            ),
-        ),
+        tried=(TRL("KTOTrainer took two steps with each of two chat templates."),),
         tags=("trl", "kto", "preference"),
     ),
     Options=ActionOptions,

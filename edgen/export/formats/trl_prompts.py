@@ -6,8 +6,9 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, iterate_replies
+from edgen.export.formats.shared.trials import TRL
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
-from edgen.plugin.formats import ResponseOptions, Tried, rows_from
+from edgen.plugin.formats import ResponseOptions, rows_from
 
 
 def _make_row(found: TrainedReply) -> Row:
@@ -34,14 +35,7 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
             "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
             "Rows left out as repeated are counted in prompts, not in conversations.",
         ),
-        tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
-                "GRPOTrainer took two steps: it sampled replies to the prompts.",
-            ),
-        ),
+        tried=(TRL("GRPOTrainer took two steps: it sampled replies to the prompts."),),
         tags=("trl", "grpo", "prompts"),
     ),
     Options=ResponseOptions,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgen.export.formats.shared.trials import AXOLOTL, OPEN_INSTRUCT, TRL, UNSLOTH
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
-from edgen.plugin.formats import MaskOptions, Repeats, Tried
+from edgen.plugin.formats import MaskOptions, Repeats
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
@@ -54,31 +55,19 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
             "Loaders that take no boolean in a message (unsloth) refuse it; --no-masks leaves it out.",
         ),
         tried=(
-            Tried(
-                "trl",
-                "1.16.0",
-                "2026-11-22",
+            TRL(
                 "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns "
-                "alone.",
+                "alone."
             ),
-            Tried(
-                "axolotl",
-                "0.19.0",
-                "2026-11-22",
-                "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+            AXOLOTL(
+                "its preprocessing with the configuration above put the loss on the trained side's turns alone."
             ),
-            Tried(
-                "unsloth",
-                "2026.10.9",
-                "2026-11-22",
+            UNSLOTH(
                 "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the "
-                "CPU.",
+                "CPU."
             ),
-            Tried(
-                "open-instruct",
-                "e6c3044aa",
-                "2026-11-22",
-                "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
+            OPEN_INSTRUCT(
+                "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone."
             ),
         ),
         tags=("trl", "sft", "conversational"),

@@ -6,8 +6,9 @@ Format: `verl/utils/dataset/multiturn_sft_dataset.py`: the loss covers every ass
 from __future__ import annotations
 
 from edgen.export.formats import trl_sft
+from edgen.export.formats.shared.trials import VERL
 from edgen.plugin import Format, FormatCard, FormatLayout
-from edgen.plugin.formats import MaskOptions, ParquetFiles, Tried
+from edgen.plugin.formats import MaskOptions, ParquetFiles
 
 FORMAT = Format(
     name="verl",
@@ -27,12 +28,9 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
             ),
         ),
         tried=(
-            Tried(
-                "verl",
-                "0.9.1",
-                "2026-11-22",
+            VERL(
                 "its sft_trainer composed the command's configuration; MultiTurnSFTDataset put the loss on the "
-                "assistant's turns alone.",
+                "assistant's turns alone."
             ),
         ),
         tags=("verl", "sft", "conversational"),

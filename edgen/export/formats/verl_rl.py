@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, REWARDED, TrainedReply, make_rows_of_replies
+from edgen.export.formats.shared.trials import VERL
 from edgen.plugin import Format, FormatCard, FormatLayout
-from edgen.plugin.formats import ParquetFiles, Tried
+from edgen.plugin.formats import ParquetFiles
 
 
 def _make_value(reply: TrainedReply) -> dict[str, Any]:
@@ -65,13 +66,10 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
             "Rows left out as repeated or only_ends are counted in prompts, not in conversations.",
         ),
         tried=(
-            Tried(
-                "verl",
-                "0.9.1",
-                "2026-11-22",
+            VERL(
                 "its main_ppo composed the command's configuration, and validate_config took it once the micro "
                 "batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the "
-                "naive reward manager scored replies by both functions. No GPU, so no step.",
+                "naive reward manager scored replies by both functions. No GPU, so no step."
             ),
         ),
         tags=("verl", "grpo", "prompts"),

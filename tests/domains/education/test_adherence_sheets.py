@@ -11,6 +11,7 @@ import pytest
 from edgen.core.errors import LockedError, RunError, StoppedError, UsageError, UselessError
 from edgen.domains.education.adherence import judge_adherence
 from edgen.domains.education.keywords import MEASURES, AdherenceShares
+from edgen.evaluation.measure import JudgeAsking
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
@@ -35,7 +36,7 @@ def made(command: Command, folder: Path, **job: Any) -> Path:
 
 def judged(run: Path, sample: int, overrides: list[str]) -> list[AdherenceShares]:
     """Judge a run and return the results of the arms."""
-    return [*judge_adherence(run, Control(), sample, overrides).values()]
+    return [*judge_adherence(run, JudgeAsking(Control(), sample, overrides)).values()]
 
 
 def asked(run: Path) -> int:

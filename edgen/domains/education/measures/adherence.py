@@ -97,13 +97,13 @@ class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ..
         """Make the judge answer the five questions."""
         from edgen.domains.education.adherence import judge_adherence
 
-        return judge_adherence(run, *asking)
+        return judge_adherence(run, asking)
 
     def estimate_judge(self, run: Path, asking: JudgeAsking) -> NeededCalls:
         """Return the calls that `ask_judge` would make."""
         from edgen.domains.education.adherence import estimate_adherence
 
-        return estimate_adherence(run, *asking)
+        return estimate_adherence(run, asking)
 
     def with_judged(
         self, value: tuple[AdherenceShares, ...], judged: AdherenceShares

@@ -128,7 +128,7 @@ def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
         message = (
-            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never chooses them while "
+            f"{_list(none)} {'has' if len(none) == 1 else 'have'} the probability 0: chance never chooses them while "
             "anything else is offered"
         )
         yield MachineFinding("probability", state.name, message)
@@ -314,7 +314,3 @@ def _check_endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFin
 
 def _list(names: Iterable[str]) -> str:
     return join_first([*names], _SHOWN)
-
-
-def _choose_verb(names: Collection[str]) -> str:
-    return "has" if len(names) == 1 else "have"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.domains.guided.machines.model import Machine, State
+from edgen.domains.guided.machines.model import Machine
 from edgen.plugin import Measure, OwnCount, Sample, Words
 from edgen.plugin.measures import Aggregate, ArmResult, Drawing, Shared, TablePanel, label_with_arm
 
@@ -121,7 +121,7 @@ class StatesCount:
             return found
         states = self._machine.states
         said = {name for name, state in states.items() if state.formulations}
-        listed = {(name, to) for name, state in states.items() for to in _leads_to(state) if to in said}
+        listed = {(name, to) for name, state in states.items() for to in state.leads_to if to in said}
         return msgspec.structs.replace(
             found,
             states=len(said),
@@ -130,11 +130,6 @@ class StatesCount:
             covered=len(listed & self._taken.keys()),
             returned=sum(count for move, count in self._taken.items() if move not in listed),
         )
-
-
-def _leads_to(state: State) -> tuple[str, ...]:
-    """Return the states that may follow a state, with those after an answer that does not open its lock."""
-    return (*state.transitions, *(state.lock.otherwise if state.lock else ()))
 
 
 MEASURE = StatesMeasure()

@@ -182,15 +182,8 @@ class DialogFiles(SplitFiles):
 
     def begin(self, path: Path) -> WriteRow:
         """Open a split's file; return the function that writes a dialog."""
-        file, encode = self.open(path, end=b"\n}\n"), msgspec.json.Encoder().encode
-        before = b"{\n"
-
-        def write(value: dict[str, Any]) -> None:
-            nonlocal before
-            file.write(b"%b%b:%b" % (before, encode(value["id"]), encode(value["dialog"])))
-            before = b",\n"
-
-        return write
+        add, encode = self.open_items(path, b"{\n", b"\n}\n"), msgspec.json.Encoder().encode
+        return lambda value: add(b"%b:%b" % (encode(value["id"]), encode(value["dialog"])))
 
 
 def list_context(turns: Sequence[Turn], last: int) -> list[str]:

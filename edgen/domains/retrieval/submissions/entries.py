@@ -34,22 +34,16 @@ class Entries:
         self._data = None if path.is_file() else read_data(path)
 
     @property
-    def head(self) -> bytes:
-        """The first bytes of the file, without the byte order mark and leading white space."""
-        if self._data is None:
+    def are_json(self) -> bool:
+        """True if the file begins like a JSON list or object."""
+        begin = self._data
+        if begin is None:
             try:
                 with self.path.open("rb") as file:
                     begin = file.read(_HEAD)
             except OSError:
                 begin = read_data(self.path)
-        else:
-            begin = self._data[:_HEAD]
-        return begin.removeprefix(codecs.BOM_UTF8).lstrip()
-
-    @property
-    def are_json(self) -> bool:
-        """True if the file begins like a JSON list or object."""
-        return self.head[:1] in (b"[", b"{")
+        return holds_json(begin[:_HEAD])
 
     def __iter__(self) -> Iterator[msgspec.Raw]:
         """Yield every entry, not decoded. Raises DataError if the file cannot be cut into entries."""
@@ -66,6 +60,11 @@ class Entries:
                 return
         data = read_data(self.path) if self._data is None else self._data
         yield from cut(data, self.source)[number:]
+
+
+def holds_json(data: bytes) -> bool:
+    """Return whether the contents of a file begin like a JSON list or object."""
+    return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 
 def _read_by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:

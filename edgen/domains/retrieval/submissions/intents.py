@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgen.domains.retrieval.submissions.entries import holds_json
 from edgen.domains.retrieval.submissions.findings import ExampleFinding, make_finding, quote
-from edgen.domains.retrieval.submissions.ranking_file import as_id, decode_leniently, holds_json
+from edgen.domains.retrieval.submissions.ranking_file import as_id, decode_leniently
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import cut, lines_of, read_data
 

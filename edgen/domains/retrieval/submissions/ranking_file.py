@@ -8,7 +8,6 @@ extra one.
 
 from __future__ import annotations
 
-import codecs
 import json
 import math
 from collections import Counter
@@ -55,11 +54,6 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking
         *_check_confidences(example, candidates),
     ]
     return SubmittedRanking(example, upper, findings)
-
-
-def holds_json(data: bytes) -> bool:
-    """Return whether the contents of a file begin like a JSON list or object."""
-    return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 
 def decode_leniently(raw: msgspec.Raw) -> Any:

@@ -146,28 +146,29 @@ def _describe_values(values: dict[str, Entry]) -> str:
 
 
 def list_picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
-    """Yield each image file that is the picture of an exercise: (path in the space, file name). Exercises
-    that cannot be made are skipped; `check_exercises` reports them."""
+    """Yield each image file that is the picture of an exercise: (path in the space, file name)."""
     for name, tier in grammar.tiers.items():
         used = tier.variables_used | set(tier.tier.concepts)
         if math.prod(len(grammar.space[one].entries) for one in used) > MAX_EXERCISES:
             continue
-        for values in iterate_values(grammar, name):
-            with contextlib.suppress(RuleError, TemplateError):
-                if names_picture(picture := tier.make(values).picture):
-                    yield f"$.exercises.tiers.{name}.picture", str(picture)
+        for exercise in _iterate_exercises(grammar, name):
+            if names_picture(exercise.picture):
+                yield f"$.exercises.tiers.{name}.picture", str(exercise.picture)
 
 
 def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
     """Yield the drawing of each exercise that is sent as a picture: (path in the space, file name, SVG)."""
     for name, tier in grammar.tiers.items():
-        if tier.tier.send != "drawing":
-            continue
-        for values in iterate_values(grammar, name):
-            with contextlib.suppress(RuleError, TemplateError):
-                exercise = tier.make(values)
-                if (svg := draw_exercise(exercise)) is not None:
-                    yield f"$.exercises.tiers.{name}.draw", make_drawing_name(exercise), svg
+        for exercise in _iterate_exercises(grammar, name) if tier.tier.send == "drawing" else ():
+            if (svg := draw_exercise(exercise)) is not None:
+                yield f"$.exercises.tiers.{name}.draw", make_drawing_name(exercise), svg
+
+
+def _iterate_exercises(grammar: Grammar, tier: str) -> Iterator[Exercise]:
+    """Yield the exercises of a tier, except those that cannot be made: `check_exercises` reports them."""
+    for values in iterate_values(grammar, tier):
+        with contextlib.suppress(RuleError, TemplateError):
+            yield grammar.tiers[tier].make(values)
 
 
 def list_example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:

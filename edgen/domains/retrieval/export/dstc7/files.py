@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import msgspec
@@ -29,7 +29,7 @@ class ExampleFiles(RowFiles):
         self.prefix = self.options.prefix or re.sub(r"[^\w.-]", "-", staging.run.name)
         self.counts: Counter[str] = Counter()
         self._encode = msgspec.json.Encoder().encode
-        self._lists: dict[str, IO[bytes]] = {}
+        self._lists: dict[str, Callable[[bytes], object]] = {}
         self._truth: IO[bytes] | None = None
         self._pool: IO[bytes] | None = None
 
@@ -55,11 +55,10 @@ class ExampleFiles(RowFiles):
 
     def _append(self, which: str, value: dict[str, Any]) -> None:
         """Write a member of one of the lists."""
-        before = b",\n"
         if which not in self._lists:
-            self._lists[which] = self.open(self.folder / self.name(which, "json"), end=b"\n]\n")
-            before = b"[\n"
-        self._lists[which].write(before + self._encode(value))
+            path = self.folder / self.name(which, "json")
+            self._lists[which] = self.open_items(path, b"[\n", b"\n]\n")
+        self._lists[which](self._encode(value))
 
     def name(self, what: str, suffix: str) -> str:
         """Return the name of a file."""

@@ -37,15 +37,26 @@ def select_for_training(texts: Sequence[T]) -> Sequence[T]:
     return texts[: len(texts) // 2]
 
 
+def open_paraphrases(run: RunReader) -> WrittenTexts | None:
+    """Return the paraphrases of a run's turns; None if there are none."""
+    path = run.rundir.locate_written_texts("paraphrases")
+    return WrittenTexts(path) if path.exists() and path.stat().st_size else None
+
+
+def list_paraphrases(written: WrittenTexts, conversation: str, place: int, turn: Turn) -> list[str]:
+    """Return a turn's paraphrases, each on one line and once, without the turn's own text."""
+    texts = dict.fromkeys(map(join_lines, written.of(conversation, place, turn.text)))
+    return [text for text in texts if text not in ("", join_lines(turn.text))]
+
+
 class ParaphrasedTests:
     """The paraphrased training conversations of a run. Raises ShortError if the run has no paraphrases."""
 
     def __init__(self, run: RunReader) -> None:
         self._run = run
-        path = run.rundir.locate_written_texts("paraphrases")
-        if not path.exists() or not path.stat().st_size:
+        if (written := open_paraphrases(run)) is None:
             raise self.make_no_paraphrases_error()
-        self._written = WrittenTexts(path)
+        self._written = written
 
     def make_no_paraphrases_error(self) -> ShortError:
         """Return the error for missing paraphrases."""
@@ -61,12 +72,7 @@ class ParaphrasedTests:
         one = conversation.candidate
         turns, places = [*one.turns], {}
         for place, turn in enumerate(one.turns):
-            texts = self._written.of(one.id, place, turn.text)
-            lines = [
-                line
-                for line in dict.fromkeys(map(join_lines, texts))
-                if line not in ("", join_lines(turn.text))
-            ]
+            lines = list_paraphrases(self._written, one.id, place, turn)
             if not lines:
                 turns[place] = replace(turn, alternatives=())
                 continue

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances
+from edgen.domains.retrieval.export.dstc7.paraphrased import open_paraphrases
 from edgen.domains.retrieval.export.msdialog import find_actor, join_lines
 from edgen.domains.retrieval.near_duplicates import NearDuplicateIndex
 from edgen.plugin import RunReader
 from edgen.plugin.errors import ShortError, UsageError
-from edgen.plugin.formats import RunFolder, WrittenTexts
+from edgen.plugin.formats import RunFolder
 from edgen.plugin.texts import hash64
 
 SUBMITTED = 100  # candidates in a ranking of the pool
@@ -93,10 +94,9 @@ class SharedPool:
 
     def _iterate_paraphrases(self) -> Iterator[int]:
         """Yield models' paraphrases of the run's turns, if there are any."""
-        path = self.known.run.rundir.locate_written_texts("paraphrases")
-        if not path.exists():
+        if (written := open_paraphrases(self.known.run)) is None:
             return
-        written, candidates = WrittenTexts(path), self.known.candidates
+        candidates = self.known.candidates
         for conversation in self.known.run.conversations():
             for place, turn in enumerate(conversation.candidate.turns):
                 for text in map(join_lines, written.of(conversation.candidate.id, place, turn.text)):

@@ -10,12 +10,17 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.export.dstc7.collect import KnownUtterances
-from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, select_for_training
+from edgen.domains.retrieval.export.dstc7.paraphrased import (
+    Paraphrased,
+    list_paraphrases,
+    open_paraphrases,
+    select_for_training,
+)
 from edgen.domains.retrieval.export.msdialog import join_lines
 from edgen.plugin import Row
 from edgen.plugin.errors import ShortError
 from edgen.plugin.files import read_regular
-from edgen.plugin.formats import AcceptedConversation, RunFolder, WrittenTexts, read_written
+from edgen.plugin.formats import AcceptedConversation, RunFolder, read_written
 
 DIALOGS = "dialogs"  # name of the table
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -42,10 +47,9 @@ class Rewordings:
 
     def __init__(self, known: KnownUtterances) -> None:
         self._known = known
-        path = known.run.rundir.locate_written_texts("paraphrases")
-        if not path.exists() or not path.stat().st_size:
+        if (written := open_paraphrases(known.run)) is None:
             raise self.make_no_paraphrases_error()
-        self._written = WrittenTexts(path)
+        self._written = written
 
     def make_no_paraphrases_error(self) -> ShortError:
         """Return the error for missing paraphrases."""
@@ -62,12 +66,10 @@ class Rewordings:
 
     def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
         """Return a turn's paraphrases, each text once, without the turn's own text."""
-        one = conversation.candidate
-        turn = one.turns[place]
         if isinstance(conversation, Paraphrased):
             return [*conversation.places.get(place, ())[1:]]
-        texts = map(join_lines, self._written.of(one.id, place, turn.text))
-        found = [text for text in dict.fromkeys(texts) if text and text != join_lines(turn.text)]
+        one = conversation.candidate
+        found = list_paraphrases(self._written, one.id, place, one.turns[place])
         return found if self._known.paraphrased is None else [*select_for_training(found)]
 
     def iterate_dialogs(self) -> Iterator[Row]:
