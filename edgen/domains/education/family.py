@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
+from edgen.domains.education.layout import BACKGROUND_KEYS, DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import (
     Conversation,
     Provenance,
@@ -52,15 +52,9 @@ class BackgroundInfo(msgspec.Struct, frozen=True):
     teacher_reactions: str
 
 
-# The dimension of each key.
 _FLAT = frozenset({*DIMENSIONS, "conversation"})  # columns of a row of `edgen export --to hf`
-_KEYS = {
-    "topic": "topic",
-    "student_prefrences": "student_preference",
-    "teacher_prefrences": "teacher_preference",
-    "student_reactions": "student_reaction",
-    "teacher_reactions": "teacher_reaction",
-}
+_DIMENSION_OF = {keys[0]: dimension for dimension, keys in BACKGROUND_KEYS.items()}
+_KEYS = {key: _DIMENSION_OF[key] for key in BackgroundInfo.__struct_fields__}  # the dimension of each key
 _five_texts = operator.itemgetter(*_KEYS.values())
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
+from edgen.domains.education.layout import BACKGROUND_KEYS, DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import Space
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import read_text
@@ -25,16 +25,6 @@ from edgen.space import Dimension, Entry
 from edgen.space.entries import is_blank, normalize_likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import make_default_roles
-
-# A space's dimension -> the key of `background_info` with its values: in ED's spelling first, then in the
-# correct one.
-_KEYS = {
-    "topic": ("topic",),
-    "student_preference": ("student_prefrences", "student_preferences"),
-    "student_reaction": ("student_reactions",),
-    "teacher_preference": ("teacher_prefrences", "teacher_preferences"),
-    "teacher_reaction": ("teacher_reactions",),
-}
 
 
 class _Record(msgspec.Struct):
@@ -110,7 +100,7 @@ class _Observed:
         if not isinstance(background, dict):
             self._complain(path, "this key is missing" if background is None else "expected an object")
             return
-        for dimension, keys in _KEYS.items():
+        for dimension, keys in BACKGROUND_KEYS.items():
             key = next((key for key in keys if key in background), None)
             if key is None:
                 self._complain(f"{path}.{keys[0]}", "this key is missing")

@@ -74,4 +74,13 @@ LAYOUT = SpaceLayout(
     templates={"teacher": "selfplay_teacher", "student": "selfplay_student"},
     simulated=True,
 )
+# A dimension -> the key of ED's `background_info` with its values: in ED's spelling first, then in the
+# correct one.
+BACKGROUND_KEYS = {
+    "topic": ("topic",),
+    "student_preference": ("student_prefrences", "student_preferences"),
+    "student_reaction": ("student_reactions",),
+    "teacher_preference": ("teacher_prefrences", "teacher_preferences"),
+    "teacher_reaction": ("teacher_reactions",),
+}
 DIMENSIONS = tuple(one.name for one in LAYOUT.dimensions)

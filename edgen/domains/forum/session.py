@@ -105,7 +105,9 @@ class Thread(ThreadViews, Session):
             if isinstance(following, Rejection):
                 return following
             seat = following
-        return self._check_two_members() or self._make_conversation(reason)
+        if len({post.seat.user_id for post in self.posts}) < 2:
+            return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
+        return self._make_conversation(reason)
 
     def _find_end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
         """Return the reason for the end of the thread; None if it continues."""
@@ -264,12 +266,6 @@ class Thread(ThreadViews, Session):
         found = dict.fromkeys((seat.use for seat in others), make_post_form([1]))
         found[MODERATOR] = choice_form(len(others) + 1)
         return found | {asker.use: make_post_form((), titled=True)}
-
-    def _check_two_members(self) -> Rejection | None:
-        """Return a rejection if fewer than two members posted, else None."""
-        if len({post.seat.user_id for post in self.posts}) < 2:
-            return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
-        return None
 
     def _make_conversation(self, reason: str) -> Conversation:
         answers = [number for number, post in enumerate(self.posts, 1) if post.is_answer]

@@ -16,7 +16,7 @@ class ThreadViews:
         seat = next((one for one in session.seats if one.use == use), None)
         if seat is None:
             return None
-        facts = [tuple(line.split(": ", 1)) for line in session._list_known_variables(seat)["about"]]
+        facts = [line.partition(": ")[::2] for line in session._list_known_variables(seat)["about"]]
         facts.append(("you are", seat.shown))
         if session.title:
             facts.append(("thread", session.title))
@@ -39,5 +39,4 @@ class ThreadViews:
             ("votes", "Helpful posts"),
             ("accept", "The answer to your question"),
         )
-        shown = tuple((label, value) for label, value in facts)
-        return View(seat.role.name, shown, turns, offers=tuple(offers), questions=asked)
+        return View(seat.role.name, tuple(facts), turns, offers=tuple(offers), questions=asked)

@@ -18,8 +18,8 @@ class GuidedViews:
         if seat is None:
             return None
         known = session._list_known_variables(seat)
-        facts = [tuple(line.split(": ", 1)) for line in (*known["about"], *known["world"])]
-        view = View(seat.name, tuple((label, value) for label, value in facts), list_utterances(course.turns))
+        facts = tuple(line.partition(": ")[::2] for line in (*known["about"], *known["world"]))
+        view = View(seat.name, facts, list_utterances(course.turns))
         if use == "questionnaire" and prepared.questionnaire is not None:
             asked = tuple((item.name, item.text + item.ends) for item in prepared.questionnaire.items)
             return view.with_(text="The conversation is over. Some questions about it:", questions=asked)

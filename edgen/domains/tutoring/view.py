@@ -23,7 +23,7 @@ class TutoringViews:
         else:
             return None
         known = session._list_variables(seat, side, None)
-        facts = [tuple(line.split(": ", 1)) for line in known["about"]]
+        facts = [line.partition(": ")[::2] for line in known["about"]]
         facts.append(("exercise", f"{known['exercise_number']}"))
         values = {name: known.get(name) for name in SHOWN}
         facts += [
@@ -34,5 +34,4 @@ class TutoringViews:
         actions = session._settings.named_actions[side] if session._settings.speaker_names else {}
         offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
         asked = (("actions", "What does your turn do?"),) if actions else ()
-        shown = tuple((label, value) for label, value in facts)
-        return View(seat.name, shown, list_utterances(session._turns), offers=offers, questions=asked)
+        return View(seat.name, tuple(facts), list_utterances(session._turns), offers=offers, questions=asked)

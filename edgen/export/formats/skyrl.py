@@ -19,7 +19,7 @@ def _make_value(reply: TrainedReply) -> dict[str, Any]:
         "prompt": reply.prompt,
         "env_class": "edgen-replies",
         "reward_spec": {"method": "rule", "ground_truth": reply.reference},
-        "extra_info": {**reply.describe(), "split": reply.split},
+        "extra_info": reply.describe(),
     }
 
 
@@ -33,7 +33,7 @@ FORMAT = Format(
         "prompt": "messages up to a turn of the trained side",
         "env_class": "edgen-replies, the environment that scores a reply",
         "reward_spec": "method (rule) and ground_truth: the run's own reply at that turn, the reference",
-        "extra_info": f"{DESCRIBED}; split",
+        "extra_info": DESCRIBED,
     },
     use="""\
 import skyrl_gym

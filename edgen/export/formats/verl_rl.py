@@ -20,7 +20,7 @@ def _make_value(reply: TrainedReply) -> dict[str, Any]:
         "prompt": reply.prompt,
         "ability": "dialogue",
         "reward_model": {"style": "rule", "ground_truth": reply.reference},
-        "extra_info": {**reply.describe(), "split": reply.split},
+        "extra_info": reply.describe(),
     }
 
 
@@ -34,7 +34,7 @@ FORMAT = Format(
         "prompt": "messages up to a turn of the trained side",
         "ability": "dialogue",
         "reward_model": "style (rule) and ground_truth: the run's own reply at that turn, the reference",
-        "extra_info": f"{DESCRIBED}; split",
+        "extra_info": DESCRIBED,
     },
     use="""\
 python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=THIS_FOLDER/train.parquet \\

@@ -155,11 +155,7 @@ def _check_conditions(
     for name, condition in when.items():
         variable = machine.world.get(name)
         if variable is None:
-            message = (
-                f"a condition is on '{name}', which is not a variable of the "
-                f"world{_suggest_close_name(name, machine.world)}"
-            )
-            yield MachineFinding("variable", state, message, True)
+            yield _make_unknown_variable(machine, state, "a condition is on", name)
             continue
         for value in condition.one_of:
             try:
@@ -176,6 +172,12 @@ def _check_conditions(
             yield MachineFinding("type", state, message, True)
 
 
+def _make_unknown_variable(machine: Machine, state: str | None, said: str, name: str) -> MachineFinding:
+    near = _suggest_close_name(name, machine.world)
+    message = f"{said} '{name}', which is not a variable of the world{near}"
+    return MachineFinding("variable", state, message, True)
+
+
 def _check_effects(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for effect in state.effects:
         yield from _check_conditions(machine, state.name, effect.when)
@@ -187,11 +189,7 @@ def _check_effect(machine: Machine, state: str, effect: Effect) -> Iterator[Mach
     for name in changed:
         variable = machine.world.get(name)
         if variable is None:
-            message = (
-                f"an effect changes '{name}', which is not a variable of the "
-                f"world{_suggest_close_name(name, machine.world)}"
-            )
-            yield MachineFinding("variable", state, message, True)
+            yield _make_unknown_variable(machine, state, "an effect changes", name)
         elif name in effect.add and variable.kind != "number":
             yield MachineFinding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
         elif name in effect.set:

@@ -49,7 +49,8 @@ def load_machine(folder: Path) -> Machine:
     head = read_machine_file(values.pop(HEAD), HEAD, problems) if HEAD in values else None
     fixed = _read_fixed({name: values.pop(name) for name in list(values) if _is_fixed(name)}, problems)
     states = _read_states(values, head is None and HEAD not in texts, problems)
-    problems += _clashes(states, fixed)
+    clash = "this is the name of a state and of a fixed reply; rename one of them"
+    problems += [Problem(name, clash) for name in states if name in fixed]
     if (count := sum(len(state.transitions) for state in states.values())) > MAX_TRANSITIONS:
         message = f"{count:,} transitions are too many; a machine has at most {MAX_TRANSITIONS:,}"
         problems.append(Problem("transition_states", message))
@@ -167,9 +168,3 @@ def _find_crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
     first, last = _CRWIZ_SUBTASKS
     gates = sorted({state.subtask for state in states.values() if state.subtask} - {first, last})
     return (first, *gates, last)
-
-
-def _clashes(states: dict[str, State], fixed: dict[str, str]) -> Iterator[Problem]:
-    for name in states:
-        if name in fixed:
-            yield Problem(name, "this is the name of a state and of a fixed reply; rename one of them")

@@ -30,7 +30,7 @@ from edgen.plugin.formats import (
 DESCRIBED = (
     "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which reply "
     "of the trained side comes next, from 0), role (of the policy), and as JSON texts before (the turns so "
-    "far) and scenario (its values)"
+    "far) and scenario (its values); split"
 )
 
 
@@ -77,6 +77,7 @@ class TrainedReply:
             "role": self.role,
             "before": msgspec.json.encode(self.before).decode(),
             "scenario": msgspec.json.encode(self.drawn.values).decode(),
+            "split": self.split,
         }
 
 
