@@ -98,6 +98,11 @@ class Session(ABC):
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
+    def _note_findings(self, said: Spoken) -> None:
+        """Add the repairs and flags of a turn to those of the conversation."""
+        self._repairs |= dict.fromkeys(said.repairs)
+        self._flags |= dict.fromkeys(said.flags)
+
     def _question(
         self, use: str, messages: tuple[Message, ...], backend: str, form: AnyForm, role: str | None = None
     ) -> Question:
@@ -148,10 +153,13 @@ class PlayedProtocol(AnswerForms, ConversationProtocol):
 
 
 class Spoken(Protocol):
-    """A turn as read: a struct with its text and its flags."""
+    """A turn as read: a struct with its text, repairs and flags."""
 
     @property
     def text(self) -> str: ...
+
+    @property
+    def repairs(self) -> tuple[str, ...]: ...
 
     @property
     def flags(self) -> tuple[str, ...]: ...

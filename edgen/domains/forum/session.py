@@ -192,8 +192,7 @@ class Thread(ThreadViews, Session):
 
     def hear(self, seat: ForumSeat, post: Post) -> None:
         """Add a post to the thread, and count its votes and marks."""
-        self._repairs |= dict.fromkeys(post.repairs)
-        self._flags |= dict.fromkeys(post.flags)
+        self._note_findings(post)
         self.title = self.title or self._anonymous(post.title)
         if post.text:
             self.posts.append(ThreadPost(seat, self._anonymous(post.text), self._clock.draw_moment()))

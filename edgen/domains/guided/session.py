@@ -7,7 +7,7 @@ world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeVar
 
 from edgen.domains.guided.config import PARAPHRASER, Guided
@@ -139,7 +139,7 @@ class GuidedSession(GuidedViews, Session):
         chosen = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(chosen, Rejection):
             return chosen
-        self._note(chosen.repairs, chosen.flags)
+        self._note_findings(chosen)
         self._said += 1
         if chosen.number is None:
             self._free += 1
@@ -251,7 +251,7 @@ class GuidedSession(GuidedViews, Session):
         said = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(said, Rejection):
             return said
-        self._note(said.repairs, said.flags)
+        self._note_findings(said)
         if said.text:
             self.course.answer(said.text, said.actions, self._seconds)
         if said.ended and self.course.end is None:
@@ -342,10 +342,6 @@ class GuidedSession(GuidedViews, Session):
                 for name, value in self.course.sees(role.name).items()
             ],
         }
-
-    def _note(self, repairs: Iterable[str], flags: Iterable[str]) -> None:
-        self._repairs |= dict.fromkeys(repairs)
-        self._flags |= dict.fromkeys(flags)
 
     def _note_seconds(self, read: Callable[[Reply], T | Rejection]) -> Callable[[Reply], T | Rejection]:
         """Return a reader that also stores the duration that an answer states."""

@@ -288,8 +288,7 @@ class TutoringSession(TutoringViews, Session):
         question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
-            self._repairs |= dict.fromkeys(said.repairs)
-            self._flags |= dict.fromkeys(said.flags)
+            self._note_findings(said)
         return said
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
