@@ -88,7 +88,7 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
 def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
     from edgen.api.annotating import annotate_run, require_labels
 
-    made = annotate_run(Path(run), options, control)
+    made = annotate_run(run, options, control)
     print_value(_as_json(made), _render(made), json=json)
     require_labels(made)
 
@@ -96,7 +96,7 @@ def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json
 def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool) -> None:
     from edgen.api.annotating import make_sheet
 
-    sheet = make_sheet(Path(run), options, path)
+    sheet = make_sheet(run, options, path)
     lines = (
         (
             f"sheet      {sheet.units:,} {sheet.unit}s of {quantity(sheet.conversations, 'conversation')}: "
@@ -114,7 +114,7 @@ def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool)
 def _print_needs(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
     from edgen.api.annotate_estimate import estimate_annotators
 
-    needs = estimate_annotators(Path(run), options, control)
+    needs = estimate_annotators(run, options, control)
     print_value(needs, _render_needs(needs), json=json)
 
 

@@ -11,23 +11,15 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from edgen.core import registry, resources
 from edgen.core.errors import EdgenError
 from edgen.core.space_layouts import make_space_mark
 
 FileKind = str  # a key of _FILES, or the name of a kind of folders that a domain declares
-PluginKind = Literal["formats", "measures", "providers", "protocols", "families", "askers"]
-
-_PLUGINS: Mapping[PluginKind, registry.Kind] = {
-    "formats": "format",
-    "measures": "measure",
-    "providers": "provider",
-    "protocols": "protocol",
-    "families": "family",
-    "askers": "asker",
-}
+PLUGIN_KINDS = ("formats", "measures", "providers", "protocols", "families", "askers")
+"""Kinds of objects from packages that can be listed, as their groups of entry points name them."""
 _MOST = 1_000  # files of a folder that are looked at
 _HEAD = 65_536  # bytes of a file that are looked at
 
@@ -89,15 +81,16 @@ def find_known_files(kind: FileKind) -> dict[str, Path]:
     return found | own
 
 
-def list_plugins(kind: PluginKind) -> list[KnownName]:
+def list_plugins(kind: str) -> list[KnownName]:
     """Return every object of a kind from packages, with its summary or why it is unusable."""
-    found = (plugin for plugin in registry.list_plugins() if plugin.kind == _PLUGINS[kind])
+    wanted = registry.GROUPS[f"edgen.{kind}"]
+    found = (plugin for plugin in registry.list_plugins() if plugin.kind == wanted)
     return [KnownName(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
 
 
-def list_plugin_names(kind: PluginKind) -> list[str]:
+def list_plugin_names(kind: str) -> list[str]:
     """Return the names of plugins of a kind."""
-    return registry.list_names(_PLUGINS[kind])
+    return registry.list_names(registry.GROUPS[f"edgen.{kind}"])
 
 
 def find_own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
@@ -170,6 +163,3 @@ def _describe_plugin(plugin: registry.Plugin) -> str:
         return f"ERROR: {problem}"
     found = registry.find(plugin.kind, plugin.name)
     return getattr(found, "summary", "") or getattr(found, "definition", "")
-
-
-PLUGIN_KINDS: tuple[PluginKind, ...] = get_args(PluginKind)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import logging
 import secrets
 import time
 from collections import OrderedDict
@@ -21,13 +22,14 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from edgen.core.errors import EdgenError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.simulator.service.hosts import Hosts
 from edgen.store.people import Invitation
 from edgen.web.answers import SOURCES, answer_html
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
+log = logging.getLogger(__name__)
 COOKIE = "edgen_web"  # prefix of the names of cookies: browsers send the cookies of every port of a host
 ENTER = "/enter"
 TOKEN = "token"  # noqa: S105 - the name of a form field, not a secret
@@ -46,6 +48,9 @@ _HEADERS = {
 NOT_NOW = (  # for invited people, who must not see paths of this machine
     "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person "
     "who invited you. Everything that you answered before is stored."
+)
+_CHANGING = (
+    "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."
 )
 _TOO_LARGE = "This is too large for a form. Go back, shorten what you wrote, and send it again."
 _NOT_IN = (
@@ -129,9 +134,10 @@ class PageGuard:
             answer.headers.update(
                 {name: value for name, value in refusal.headers.items() if name in ("Location", "Allow")}
             )
-        except EdgenError as problem:
-            home = find_home(request)
-            answer = render_problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
+        except ConnectionError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - logged
+            answer = _explain(request, problem)
         if not answer.prepared:
             for name, value in _HEADERS.items():
                 answer.headers.setdefault(name, value)
@@ -244,6 +250,24 @@ class PageGuard:
             return None
         entered = people.open_session(secret, time.time())
         return f"{slug}.{entered}" if entered else None
+
+
+def _explain(request: web.Request, problem: Exception) -> web.Response:
+    """Return the page about an error of a handler."""
+    home = find_home(request)
+    match problem:
+        case UsageError() if home:
+            return render_problem_page(str(problem), 404, home)
+        case EdgenError() if home in ("", "/task"):  # the message may contain paths of this machine
+            return render_problem_page(NOT_NOW, 409, home)
+        case EdgenError():
+            return render_problem_page(f"This cannot be read: {problem}", 409)
+        case OSError():  # a file was moved or damaged while it was read
+            log.warning("%s %s: %s", request.method, request.path, problem)
+            return render_problem_page(_CHANGING, 409, home)
+    log.error("%s %s", request.method, request.path, exc_info=problem)
+    said = "edgen failed to make this page. The terminal of the server says more."
+    return render_problem_page(said, 500, home)
 
 
 def _make_cookie_name(request: web.Request) -> str:

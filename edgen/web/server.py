@@ -1,4 +1,4 @@
-"""The application: its routes, the files that pages load, pages about problems, and its start and stop.
+"""The application: its routes, the files that pages load, and its start and stop.
 
 Reading pages write nothing, and lock no run.
 """
@@ -6,29 +6,23 @@ Reading pages write nothing, and lock no run.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
-from edgen.core.errors import EdgenError, UsageError
+from edgen.core.errors import UsageError
 from edgen.core.system import handle_signals
 from edgen.web import browse, conversation, runs, starting
 from edgen.web.answers import SOURCES
-from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, find_home, render_problem_page
+from edgen.web.guard import PageGuard, Route, render_problem_page
 from edgen.web.people import answering, invited_pages, labelling, owner_page, play, voting
 from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.rendering import read_static_file
 from edgen.web.sources import Sources, stop_building
 
-log = logging.getLogger(__name__)
 FACES: tuple[InvitedTask, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 20  # most bytes of a form: a character of a text takes up to 12
-_CHANGING = (
-    "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."
-)
 
 
 async def serve_static(request: web.Request) -> web.Response:
@@ -37,29 +31,6 @@ async def serve_static(request: web.Request) -> web.Response:
     if known is None:
         return render_problem_page("There is no such file.", 404)
     return web.Response(body=known[1], content_type=known[0], charset="utf-8")
-
-
-@web.middleware
-async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
-    """Show an error about unreadable data as a page."""
-    try:
-        answer: web.StreamResponse = await handler(request)
-    except UsageError as problem:
-        return render_problem_page(str(problem), 404, find_home(request))
-    except EdgenError as problem:
-        if request[VISITOR].invitation is not None:  # the message may contain paths of this machine
-            return render_problem_page(NOT_NOW, 409, "/task")
-        return render_problem_page(f"This cannot be read: {problem}", 409)
-    except (web.HTTPException, ConnectionError, asyncio.CancelledError):
-        raise
-    except OSError as problem:  # a file was moved or damaged while it was read
-        log.warning("%s %s: %s", request.method, request.path, problem)
-        return render_problem_page(_CHANGING, 409, find_home(request))
-    except Exception:
-        log.exception("%s %s", request.method, request.path)
-        said = "edgen failed to make this page. The terminal of the server says more."
-        return render_problem_page(said, 500, find_home(request))
-    return answer
 
 
 async def answer_unknown(_request: web.Request) -> web.Response:
@@ -80,7 +51,7 @@ ROUTES = (
 
 def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     """Return the application that shows these runs."""
-    app = web.Application(middlewares=[guard.admit, explain], client_max_size=_MOST_SENT)
+    app = web.Application(middlewares=[guard.admit], client_max_size=_MOST_SENT)
     app[SOURCES] = sources
     app[owner_page.FACES] = FACES
     app[answering.QUEUES] = {}

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.objects.runner import Question
+from edgen.api.objects.runner import RunQuestion
 from edgen.config.backends import Forms
 from edgen.core.errors import UsageError
 from edgen.core.options import TrustHosts, find_option, option
@@ -110,14 +110,14 @@ def split(
 
 def read_question(
     signature: Callable[..., object], kind: type[msgspec.Struct], values: Mapping[str, object]
-) -> tuple[Question, dict[str, Any]]:
+) -> tuple[RunQuestion, dict[str, Any]]:
     """Return the question of a call about a run, and the values of the struct, with the changes to the job as
     `overrides`."""
     own, heard, keys = split(signature, kind, values)
     changes, functions = read_overrides(keys)
     trust = Trust(heard.trust_hosts)
     control = Control(trusting=lambda: trust, functions=functions)
-    return Question(control, heard.list_listeners()), own | {"overrides": changes}
+    return RunQuestion(control, heard.list_listeners()), own | {"overrides": changes}
 
 
 @functools.cache

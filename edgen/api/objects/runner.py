@@ -49,7 +49,7 @@ class StopButton:
             self._heard_by.remove(heard)
 
 
-class Question(NamedTuple):
+class RunQuestion(NamedTuple):
     """A question about a run, with the listeners to the work on its answer."""
 
     control: Control

@@ -18,10 +18,10 @@ from edgen.store.people import Invitation, People
 from edgen.web.answers import SOURCES, answer_html, redirect
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, render_problem_page
 from edgen.web.people.tasks import (
-    OwnAnswers,
     Queue,
     RunUnits,
     Setup,
+    count_answered,
     find_base,
     read_own_answers,
     read_setup,
@@ -114,7 +114,10 @@ class _Pages:
             "person": person,
             "again": "again" in request.query,
             "guidelines": setup.guidelines,
-            **_describe_progress(asked, own, setup),
+            "answered": count_answered(own),
+            "can_undo": bool(own),
+            "all_units": len(asked.units.list_order()),
+            "per_unit": setup.per_unit,
         }
         content = None if unit is None else asked.units.read_content(find_base(unit))
         if unit is None or content is None:
@@ -175,15 +178,6 @@ class _Pages:
             return render_problem_page(str(problem), 400, "/task")
         asked.queue.undo(invitation.person, form, time.time())
         return redirect(f"/{self._asking.word}")
-
-
-def _describe_progress(asked: PeopleTask, own: OwnAnswers, setup: Setup) -> dict[str, Any]:
-    return {
-        "answered": own.answered,
-        "can_undo": bool(own.latest),
-        "all_units": len(asked.units.list_order()),
-        "per_unit": setup.per_unit,
-    }
 
 
 def _find_form(fields: Mapping[str, str], person: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -89,17 +89,6 @@ class RunUnits(Generic[U, C]):
             self._refresh()
             return self._order
 
-    def has(self, name: str) -> bool:
-        """Return whether the run has this unit now."""
-        with self._lock:
-            self._refresh()
-            return name in self._units
-
-    def find_unit(self, name: str) -> U | None:
-        """Return a unit; None if the run no longer has it."""
-        with self._lock:
-            return self._units.get(name)
-
     def read_content(self, name: str) -> C | None:
         """Return the shown content of a unit; None if the run has other texts now."""
         with self._lock:
@@ -136,27 +125,19 @@ class RunUnits(Generic[U, C]):
         self._next_look = now + took + max(_LOOK_AGAIN, 20 * took)
 
 
-class OwnAnswers(NamedTuple):
-    """One person's answers: all of them, and those that count by unit."""
-
-    answers: tuple[UnitAnswer, ...]
-    latest: Mapping[str, UnitAnswer]
-
-    @property
-    def answered(self) -> int:
-        """The number of units that the person answered or skipped, without checks."""
-        return sum("#" not in unit for unit in self.latest)
-
-
-def read_own_answers(people: People, task: str, person: str) -> OwnAnswers:
-    """Return a person's answers."""
-    given = tuple(people.list_answers(task, person))
+def read_own_answers(people: People, task: str, person: str) -> dict[str, UnitAnswer]:
+    """Return a person's answers that count, by unit, the latest last."""
     latest: dict[str, UnitAnswer] = {}
-    for one in given:
+    for one in people.list_answers(task, person):
         latest.pop(one.unit, None)
         if one.value is not None:
             latest[one.unit] = one
-    return OwnAnswers(given, latest)
+    return latest
+
+
+def count_answered(own: Iterable[str]) -> int:
+    """Return the number of units that a person answered or skipped, without checks."""
+    return sum("#" not in unit for unit in own)
 
 
 class Queue:
@@ -172,17 +153,17 @@ class Queue:
         setup = read_setup(self._people, self.task)
         own = read_own_answers(self._people, self.task, person)
         for unit, _, _ in self._people.list_assigned(self.task, person):
-            if unit not in own.latest and self._units.read_content(find_base(unit)) is not None:
+            if unit not in own and self._units.read_content(find_base(unit)) is not None:
                 return unit
         order = self._units.list_order()
         return self._check(person, own, setup, now) or self._open(person, own, setup, order, now)
 
     def _open(
-        self, person: str, own: OwnAnswers, setup: Setup, order: tuple[str, ...], now: float
+        self, person: str, own: Mapping[str, UnitAnswer], setup: Setup, order: tuple[str, ...], now: float
     ) -> str | None:
         for _ in range(2):
             for unit in _iterate_blocks(order, person):
-                if unit in self._full or unit in own.latest or (setup.check_every and unit in setup.known):
+                if unit in self._full or unit in own or (setup.check_every and unit in setup.known):
                     continue
                 if self._units.read_content(unit) is None:
                     continue
@@ -195,19 +176,19 @@ class Queue:
             self._full.clear()
         return None
 
-    def _check(self, person: str, own: OwnAnswers, setup: Setup, now: float) -> str | None:
+    def _check(self, person: str, own: Mapping[str, UnitAnswer], setup: Setup, now: float) -> str | None:
         """Return an attention check, if one is due."""
-        done = sum("#" in unit for unit in own.latest)
-        if not setup.check_every or own.answered // setup.check_every <= done:
+        done = sum("#" in unit for unit in own)
+        if not setup.check_every or count_answered(own) // setup.check_every <= done:
             return None
-        answered = [unit for unit in own.latest if "#" not in unit]
-        again = [unit for unit in answered[:-_APART] if not _is_skip(own.latest[unit].value)]
+        answered = [unit for unit in own if "#" not in unit]
+        again = [unit for unit in answered[:-_APART] if not _is_skip(own[unit].value)]
         known = [f"{unit}{KNOWN}" for unit in setup.known]
         for kind in (known, [f"{unit}{REPEAT}" for unit in again]):
             free = [
                 unit
                 for unit in kind
-                if unit not in own.latest and self._units.read_content(find_base(unit)) is not None
+                if unit not in own and self._units.read_content(find_base(unit)) is not None
             ]
             if free:
                 unit = min(free, key=lambda one: draw_number("check", one, person))
@@ -225,7 +206,7 @@ class Queue:
     def undo(self, person: str, form: str, now: float) -> bool:
         """Withdraw a person's last answer that counts; return whether there was one."""
         own = read_own_answers(self._people, self.task, person)
-        last = max(own.latest.values(), key=lambda one: one.n, default=None)
+        last = max(own.values(), key=lambda one: one.n, default=None)
         if last is None:
             return False
         return self._people.answer(
