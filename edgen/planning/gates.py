@@ -89,11 +89,6 @@ class Gates(NamedTuple):
     layers: tuple[JobLayer, ...] = ()
 
     @property
-    def ask(self) -> bool:
-        """True if there are gates or layers to apply when a conversation ends."""
-        return bool(self.plain or self.layers)
-
-    @property
     def notes(self) -> list[str]:
         """Warnings about possible mistakes in the gates."""
         gates = (*self.plain, *self.labelled, *self.ordered)

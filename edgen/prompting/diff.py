@@ -30,11 +30,6 @@ class DiffRow(msgspec.Struct, frozen=True):
     left: Pieces | None
     right: Pieces | None
 
-    @property
-    def changed(self) -> bool:
-        """True if the sides differ here."""
-        return self.left != self.right
-
 
 def join_messages(messages: Sequence[Message]) -> str:
     """Return the messages of a request as one text, each under its role."""

@@ -123,8 +123,7 @@ COSTS = f"SELECT {', '.join(CostRow._fields)} FROM replies"  # noqa: S608 - ours
 REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
 _OUTCOME = "SELECT scenario, task, status, reason, detail, grp, reply_key, o.checksum"
 OUTCOMES = f"{_OUTCOME} FROM outcomes o"
-WITH_RECORDS = f"{_OUTCOME}, data, r.checksum FROM outcomes o JOIN records r USING (scenario, task)"
-WITH_ANY_RECORDS = WITH_RECORDS.replace("JOIN", "LEFT JOIN")
+WITH_ANY_RECORDS = f"{_OUTCOME}, data, r.checksum FROM outcomes o LEFT JOIN records r USING (scenario, task)"
 
 
 def take(values: Sequence[Any], row: type[Row]) -> Row:

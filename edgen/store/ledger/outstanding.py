@@ -8,7 +8,7 @@ stored before its file is made, and its provider's id before any waiting.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -19,7 +19,6 @@ from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import NotedBatch, sum_column
 from edgen.store.ledger.writer import Statement, Writer
 
-_PAGE = 2_000
 _AT = "scenario = ? AND task = ? AND step = ? AND attempt = ? AND key = ?"
 _BEGINS = "scenario = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?"
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
@@ -140,17 +139,6 @@ class OutstandingCalls:
     def has(self, address: Address, key: bytes) -> bool:
         """Return whether this call is outstanding."""
         return bool(self._reader.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
-
-    def of(self, batch: int) -> Iterator[OutstandingCall]:
-        """Yield the outstanding requests of a batch in order, read in pages."""
-        last = -1
-        while True:
-            page = f"{_CALLS} batch = ? AND id > ? ORDER BY id LIMIT ?"
-            rows = self._reader.read_rows(page, OutstandingCall, (batch, last, _PAGE))
-            yield from rows
-            if len(rows) < _PAGE:
-                return
-            last = rows[-1].id
 
     def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
         """Return the outstanding requests of a scenario whose keys begin with `prefix`."""

@@ -103,7 +103,7 @@ async def work_on(path: Path) -> None:
             )
             ledger.out.has(Address(index, 0), key(4)), ledger.out.is_back(index, 0, 0, key(4)[:2])
         for batch in ledger.list_batches():
-            list(ledger.out.of(batch.number)), ledger.out.read_sums(batch.number)
+            ledger.out.read_sums(batch.number)
         ledger.begin_session(1, "host", "0")
         await store_reply(ledger, Address(9, 0), key(9), Reply("new", usage=Usage(5, 5)), 0.1, 1)
         await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=2)

@@ -42,7 +42,7 @@ async def work(path: Path, *, first: int = 0) -> None:
             ledger.out.put(batch.number, place, b"k" * 32, 100, 0.5)
         ledger.settle(Outcome(first + 3, 0, Status.REJECTED, "short", None, 5, None), "f", None)
         await ledger.flush()
-        waiting = next(ledger.out.of(batch.number))
+        waiting = ledger.out.find(first, 0, 0, b"k" * 32)[0]
         ledger.out.note_return(waiting, CallError(FailureKind.TIMEOUT, "late"), lost=True)
         await ledger.out.note(_sent(batch))
         ledger.note_session(session, replayed=1, retried=2, state="stopped", message="why")
