@@ -67,7 +67,7 @@ class TokenGuard:
                 "secrets.token_urlsafe(24) makes them; without one, a token is drawn."
             )
         self._app = app
-        self._hosts = Hosts(host, allow_hosts, option="allow_hosts=[NAME]")
+        self._hosts = Hosts(host, "allow_hosts=[NAME]", allow_hosts)
         self._free = at_once
 
     def address(self, url: str) -> str:

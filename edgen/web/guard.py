@@ -107,7 +107,7 @@ class PageGuard:
         self.key = secrets.token_urlsafe(24)
         self._session = secrets.token_urlsafe(24)
         self._sources = sources
-        self._hosts = Hosts(host)
+        self._hosts = Hosts(host, "--host NAME")
         self.who: dict[Handler, Who] = {}
         self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

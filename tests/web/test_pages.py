@@ -133,7 +133,9 @@ def test_nobody_without_the_cookie_sees_anything(site: Site) -> None:
 
 
 def test_a_name_that_somebody_else_owns_is_refused(site: Site) -> None:
-    assert site.get("/", Host="evil.example").status == 403
+    refused = site.get("/", Host="evil.example")
+    assert refused.status == 403
+    assert "start it with --host NAME." in refused.text
     assert site.get("/", Origin="https://evil.example").status == 403
     assert site.get("/", Host=f"localhost:{site.port}").status == 200
 

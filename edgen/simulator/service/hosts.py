@@ -14,12 +14,10 @@ from urllib.parse import urlsplit
 
 
 class Hosts:
-    """The names that a server accepts. `listens_on`: a name or an address. `allowed`: further names.
-    `option`: the option that allows more."""
+    """The names that a server accepts. `listens_on`: a name or an address. `option`: the server's option
+    that allows a name, for messages. `allowed`: further names."""
 
-    def __init__(
-        self, listens_on: str, allowed: Iterable[str] = (), option: str = "--allow-host NAME"
-    ) -> None:
+    def __init__(self, listens_on: str, option: str, allowed: Iterable[str] = ()) -> None:
         self._option = option
         self._names = {name.lower().strip("[]").rstrip(".") for name in (listens_on, *allowed)}
         address = _parse_address(listens_on)

@@ -133,7 +133,7 @@ class _Handler:
     """Handler of every request, called by aiohttp."""
 
     def __init__(self, options: ServerOptions) -> None:
-        self._hosts = Hosts(options.host, options.allow_hosts)
+        self._hosts = Hosts(options.host, "--allow-host NAME", options.allow_hosts)
         self._latency = options.latency_ms / 1000
         self._slots = options.slots
         self._free = contextlib.nullcontext() if options.slots is None else asyncio.Semaphore(options.slots)
