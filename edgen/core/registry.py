@@ -322,10 +322,27 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
     kind: Kind | None = None
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
-            kind = GROUPS.get(line.strip("[] "))
+            group = line.strip("[] ")
+            kind = GROUPS.get(group)
+            if kind is None and group.startswith("edgen"):
+                _warn_of_group(group, file)
         elif kind is not None and "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
             yield kind, name.strip(), value.split("[")[0].strip()
+
+
+def _warn_of_group(group: str, file: Path) -> None:
+    """Warn of a group of entry points that looks like a misspelt one of edgen's."""
+    import difflib  # rarely needed
+
+    if near := difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.8):
+        logging.getLogger("edgen").warning(
+            "edgen: %s: the group %s of entry points is unknown (did you mean %s?); correct it in "
+            "pyproject.toml, and install the package again.",
+            file,
+            group,
+            near[0],
+        )
 
 
 def _read_headers(folder: Path) -> dict[str, list[str]]:

@@ -85,9 +85,11 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names. Very long names
-    and lists are not compared, since that takes long and they are not typos."""
+    """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names; nothing if there
+    is none. Very long names and lists are not compared, since that takes long and they are not typos."""
     known = list(known)
+    if not known:
+        return ""
     if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         if close:
@@ -328,7 +330,7 @@ def _reword(message: str, value: Any, path: str) -> str:
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
     shown = repr(value)
-    hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list)
+    hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list | None)
     return message if hidden else f"{message} (it is {shown})"
 
 

@@ -31,6 +31,7 @@ from edgen.core import registry, resources
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import part_of
+from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.backend_files import read_backend_files
 from edgen.planning.gates import find_annotator_templates, with_label_sets
@@ -60,7 +61,11 @@ class JobSource(NamedTuple):
 
 def load_plan(path: Path, overrides: Sequence[str] = (), allowed: AllowedFiles | None = None) -> Plan:
     """Return the plan of a job file. `allowed`: the files that it may name; None: its project's files."""
-    return make_plan(load_job(path, overrides), allowed or AllowedFiles.of(path, overrides))
+    job = load_job(path, overrides)
+    try:
+        return make_plan(job, allowed or AllowedFiles.of(path, overrides))
+    except JobError as error:
+        raise _name_file(error, job, str(path)) from None
 
 
 def load_plans(
@@ -79,14 +84,21 @@ def make_plans(job: Job, source: str, allowed: AllowedFiles) -> dict[str, Plan]:
         try:
             plans[arm] = make_plan(arm_job, allowed)
         except FileError as error:
+            named = _name_file(error, arm_job, source)
             if not arm:
-                raise
+                raise named from None
             needed = Problem("needed by", f"arm {arm}")
-            raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
+            raise type(error)(named.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
     if problems := _find_value_differences(plans, own, load_job_space(job, allowed)) if own else []:
         raise JobError.of(source, problems)
     return plans
+
+
+def _name_file(error: FileError, job: Job, source: str) -> FileError:
+    """Return an error about the job with `source`, the name of its file, in place of the job's own name."""
+    about_job = isinstance(error, JobError) and error.source == job.name
+    return JobError(source, error.summary, error.problems) if about_job else error
 
 
 _COMMON = ("names", "exclude", "sections", "knowledge")  # attributes that the spaces of all arms must share
@@ -203,6 +215,9 @@ def with_files(job: Job, allowed: AllowedFiles) -> Job:
 def load_job_space(job: Job, allowed: AllowedFiles) -> Space:
     """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, or a file that
     the job may not name."""
+    if job.family is not None and job.family not in registry.list_names("family"):
+        near = suggest_name(job.family, registry.list_names("family"))
+        raise JobError.of(job.name, [Problem("$.family", f"unknown family {job.family!r}{near}")])
     space = load_space(allowed.require("preference_space", job.space, "space"))
     return msgspec.structs.replace(space, family=job.family)
 
