@@ -264,7 +264,7 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
 def meaning(sentence: str) -> str:
     """Return a sentence with links to other pages, without the general meaning of null."""
     told = re.sub(r"(?:; n|\. N)ull: (none|all|no \w+|the service's default)\.$", ".", sentence)
-    return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
+    return re.sub(r"docs/(\w+)\.md", r"[\1](\1.md)", told)
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
