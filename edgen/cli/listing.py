@@ -194,8 +194,11 @@ def _describe_note(plugin: registry.Plugin) -> str | None:
 
     if not (private := find_private_imports(plugin)):
         return None
-    release = "any minor release" if all(one.startswith("edgen.plugin.") for one in private) else "any release"
-    return f"imports {', '.join(private)}, which may change in {release}; `edgen.plugin` has names that stay"
+    minor = "minor " if all(one.startswith("edgen.plugin.") for one in private) else ""
+    return (
+        f"imports {', '.join(private)}, which may change in any {minor}release; `edgen.plugin` has names "
+        "that stay"
+    )
 
 
 def _render_plugins(

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.plugin_checks import find_flaw, find_place, satisfies
+from edgen.core.plugin_checks import find_flaw, find_place, satisfies, warn_of_group
 from edgen.core.system import is_from_signal
 from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
@@ -325,24 +325,10 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
             group = line.strip("[] ")
             kind = GROUPS.get(group)
             if kind is None and group.startswith("edgen"):
-                _warn_of_group(group, file)
+                warn_of_group(group, GROUPS, file)
         elif kind is not None and "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
             yield kind, name.strip(), value.split("[")[0].strip()
-
-
-def _warn_of_group(group: str, file: Path) -> None:
-    """Warn of a group of entry points that looks like a misspelt one of edgen's."""
-    import difflib  # rarely needed
-
-    if near := difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.8):
-        logging.getLogger("edgen").warning(
-            "edgen: %s: the group %s of entry points is unknown (did you mean %s?); correct it in "
-            "pyproject.toml, and install the package again.",
-            file,
-            group,
-            near[0],
-        )
 
 
 def _read_headers(folder: Path) -> dict[str, list[str]]:

@@ -31,7 +31,6 @@ from edgen.core import registry, resources
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import part_of
-from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.backend_files import read_backend_files
 from edgen.planning.gates import find_annotator_templates, with_label_sets
@@ -215,9 +214,6 @@ def with_files(job: Job, allowed: AllowedFiles) -> Job:
 def load_job_space(job: Job, allowed: AllowedFiles) -> Space:
     """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, or a file that
     the job may not name."""
-    if job.family is not None and job.family not in registry.list_names("family"):
-        near = suggest_name(job.family, registry.list_names("family"))
-        raise JobError.of(job.name, [Problem("$.family", f"unknown family {job.family!r}{near}")])
     space = load_space(allowed.require("preference_space", job.space, "space"))
     return msgspec.structs.replace(space, family=job.family)
 
@@ -380,10 +376,8 @@ def _check_pictures(job: Job, role: str) -> None:
     backend = find_backend(job, role)
     if (wrong := find_features(backend).picture_problem(backend)) is not None:
         path = f"$.backends.{find_backend_name(job, role)}"
-        message = (
-            f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
-        )
-        raise JobError.of(job.name, [Problem(path, message)])
+        said = f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
+        raise JobError.of(job.name, [Problem(path, said)])
 
 
 def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
