@@ -60,13 +60,19 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
 
 def suggest_file(path: Path) -> str:
     """Return ` Did you mean x?` with the file next to `path` whose name is closest and has the same suffix,
-    else nothing."""
+    else nothing. Without a suffix, folders count, too."""
     try:
-        stems = sorted(one.stem for one in path.parent.glob(f"*{path.suffix}") if one.is_file())
+        there = path.parent.glob(f"*{path.suffix}")
+        known = {
+            one.stem if path.suffix else one.name: one
+            for one in there
+            if one.is_file() or (not path.suffix and one.is_dir())
+        }
     except OSError:
         return ""
-    near = difflib.get_close_matches(path.stem, stems[:_MOST_KNOWN], n=1)
-    return f" Did you mean {path.with_stem(near[0])}?" if near else ""
+    name = path.stem if path.suffix else path.name
+    near = difflib.get_close_matches(name, sorted(known)[:_MOST_KNOWN], n=1)
+    return f" Did you mean {known[near[0]]}?" if near else ""
 
 
 def _is_named_pipe(path: Path) -> bool:

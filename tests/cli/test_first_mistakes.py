@@ -152,3 +152,17 @@ def test_a_misspelt_group_of_entry_points(
         registry.list_names("format")
     (said,) = (one.getMessage() for one in caplog.records)
     assert "the group edgen.format of entry points is unknown (did you mean edgen.formats?)" in said
+
+
+@pytest.mark.parametrize("words", [("stats",), ("validate",), ("show",), ("report",), ("compare",)])
+def test_a_misspelt_run_or_file(command: Command, here: Path, words: tuple[str, ...]) -> None:
+    assert command("generate", "job.yaml").code == 0
+    ended = command(*words, "outputs/nigth")
+    assert ended.code == 2
+    assert ended.err.endswith(" Did you mean outputs/night?\n")
+
+
+def test_a_protocol_for_init_is_one_for_jobs(command: Command, here: Path) -> None:
+    ended = command("init", "talks", "--protocol", "selfpaly")
+    assert "--protocol: there is no protocol 'selfpaly' (did you mean 'selfplay'?)" in ended.err
+    assert "labelling" not in command("init", "talks", "--protocol", "x").err
