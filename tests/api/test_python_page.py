@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run as written, one after the other, also where `make demo` has run before."""
+"""The examples of docs/python.md run as written, in order, also after `make demo`."""
 
 from __future__ import annotations
 
