@@ -360,8 +360,8 @@ def test_a_writer(run: edgen.Run, asked: Asked) -> None:
     assert model.calls == needs["to_write"]
     assert {text for turn in texts for text in turn.texts} == {"Yes.", "No."}
     assert [status.writes for status in run.status.writers or ()] == ["shorter", "shorter"]
-    known = "(known: length, paraphrases, shorter, wrong)"
-    assert f"--write: there is no 'short' (did you mean 'shorter'?) {known}" in asked.fail(
+    known = "known: length, politeness, paraphrases, shorter, wrong."
+    assert f"--write: there is no 'short' (did you mean 'shorter'?); {known}" in asked.fail(
         "annotate", "--write", "short"
     )
 
