@@ -264,7 +264,7 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
 def meaning(sentence: str) -> str:
     """Return a sentence with links to other pages, without the general meaning of null."""
     told = re.sub(r"(?:; n|\. N)ull: (none|all|no \w+|the service's default)\.$", ".", sentence)
-    return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
+    return re.sub(r"docs/(\w+)\.md", r"[\1](\1.md)", told)
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
@@ -327,13 +327,13 @@ def _kind(field: msgspec.structs.FieldInfo) -> str:
     """
     values, default = _values(field), _default(field)
     if default and not field.required:
-        values = re.sub(r"^(boolean|string|integer|number)\b(?! or) ?", "", values)
+        values = re.sub(r"^(boolean|text|integer|number)\b(?! or) ?", "", values)
     return _in_parentheses(f"{values}{default}".removeprefix("; "))
 
 
 def _in_parentheses(values: str) -> str:
     """Return the values in parentheses; nothing for a text."""
-    return "" if values == "string" else f" ({values.removeprefix('string; ')})"
+    return "" if values == "text" else f" ({values.removeprefix('text; ')})"
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
@@ -387,7 +387,7 @@ def values(kind: Any) -> str:
         case types.StrType(pattern=str(pattern)):
             return _shape(pattern)
         case types.StrType():
-            return "string"
+            return "text"
         case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
             return f"list of {_many(values(inner))}"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
@@ -426,7 +426,7 @@ def _shape(pattern: str) -> str:
             one = one.type if isinstance(one, types.Metadata) else one
             if isinstance(one, types.StrType) and one.pattern == pattern and field.name in _PATTERNS:
                 return _PATTERNS[field.name]
-    return "string"
+    return "text"
 
 
 def _range(kind: types.IntType | types.FloatType) -> str:

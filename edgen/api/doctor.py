@@ -96,9 +96,9 @@ def diagnose(
     allowed = AllowedFiles.of(job, overrides, outside=allow_outside)
     whole, plans = load_plans(job, list(overrides), allowed)
     arms = f" in each of {len(whole.arms)} arms" if whole.arms else ""
-    diagnosis.add("job", f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
+    diagnosis.add("job", f"{whole.conversations:,} scenarios{arms}, protocol {whole.protocol}")
     cells = next(iter(plans.values())).cells
-    diagnosis.add("space", f"{whole.space}: {'more' if cells is None else cells} cells")
+    diagnosis.add("space", f"{whole.space}: {'more' if cells is None else f'{cells:,}'} cells")
     budget = None
     if whole.limits.budget is not None:
         budget = _check_shared_budget(diagnosis, [whole, *(plan.job for plan in plans.values())], call=call)

@@ -10,6 +10,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +20,7 @@ from edgen.config import find_role_word_problems
 from edgen.core.errors import DataError, UsageError
 from edgen.core.files import explain_read_errors
 from edgen.core.values import ROLES, Rejection
-from edgen.core.yaml_values import MAX_BYTES, read_text
+from edgen.core.yaml_values import MAX_BYTES, read_text, suggest_file
 from edgen.reading import read
 from edgen.reading.roles import OwnWords
 
@@ -97,7 +98,7 @@ def parse_lines(file: Path | BinaryIO, words: OwnWords = ()) -> Iterator[dict[st
 
 
 def _open(file: Path) -> BinaryIO:
-    with explain_read_errors(str(file), DataError):
+    with explain_read_errors(str(file), DataError, partial(suggest_file, file)):
         return file.open("rb")
 
 

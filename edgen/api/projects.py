@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from edgen.config.loading import list_conversation_protocols
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
-from edgen.core.registry import find, part_of
+from edgen.core.registry import find, list_names, part_of
 from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import allow_all_files
@@ -96,6 +97,9 @@ def _copy_job(folder: Path, job: str) -> dict[str, str]:
 
 def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
     """Return the files of a protocol's shipped job, by their names."""
+    if protocol not in list_names("protocol"):
+        near = suggest_name(protocol, list_conversation_protocols())
+        raise UsageError(f"--protocol: there is no protocol {protocol!r}{near}.")
     starter = part_of(find("protocol", protocol), SelfDescription).starter
     if starter is None:
         raise UsageError(

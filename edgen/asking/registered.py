@@ -74,7 +74,7 @@ def find_asker(name: str, base: type[A], others: tuple[str, ...] = ()) -> type[A
         )
     known = dict.fromkeys((*others, *list_askers(base)))
     close = suggest_name(name, known)
-    every = "" if "known:" in close else f" (known: {', '.join(known)})"
+    every = "" if "known:" in close else f"; known: {', '.join(known)}"
     raise UsageError(f"{option}: there is no {name!r}{close}{every}.")
 
 

@@ -57,7 +57,7 @@ def command(
     control = make_control(trust_code=options.trust_code)
     load_run_measures(runs or [], control)
     comparison, file = compare_runs(runs or [], options, control)
-    lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
+    lines = [*render_comparison(comparison, max(40, min(120, shutil.get_terminal_size().columns)))]
     if options.prompts and not comparison.prompts:
         lines.append("prompts    the prompts of the first scenario are the same in all arms")
     if file is not None:

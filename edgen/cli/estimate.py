@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,7 +84,8 @@ def label_text(label: str, text: str) -> list[str]:
     A part in backquotes stays on one line, so that it can be copied.
     """
     whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
-    lines = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
+    wide = min(_WIDE, max(40, shutil.get_terminal_size().columns))
+    lines = textwrap.wrap(whole, wide - 10, break_long_words=False, break_on_hyphens=False)
     return [f"{'' if number else label:<10}{line}".replace("\0", " ") for number, line in enumerate(lines)]
 
 

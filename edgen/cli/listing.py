@@ -194,8 +194,10 @@ def _describe_note(plugin: registry.Plugin) -> str | None:
 
     if not (private := find_private_imports(plugin)):
         return None
+    minor = "minor " if all(one.startswith("edgen.plugin.") for one in private) else ""
     return (
-        f"imports {', '.join(private)}, which may change in any release; `edgen.plugin` has names that stay"
+        f"imports {', '.join(private)}, which may change in any {minor}release; `edgen.plugin` has names "
+        "that stay"
     )
 
 

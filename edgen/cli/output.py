@@ -36,6 +36,7 @@ from edgen.core.text import (
 )
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
+_WIDE = 80  # columns for which results are laid out; their lines are broken in a narrower terminal
 
 
 def render_json(value: Any) -> str:
@@ -53,8 +54,10 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
     if json:
         print_json(value)
         return
+    width = _find_terminal_width(_kept[-1] if _kept else sys.stdout)
     for line in lines:
-        print_line(line)
+        narrow = width < _WIDE and not isinstance(line, SafeText)
+        print_line(_fold(line, width) if narrow else line)
 
 
 def print_json(value: Any) -> None:

@@ -64,7 +64,7 @@ def command(
     facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
     print_value(facts, _render_preview(preview), json=json)
     if not json:
-        cells = "uncounted" if preview.cells is None else preview.cells
+        cells = "uncounted" if preview.cells is None else f"{preview.cells:,}"
         rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
         print_line(f"{preview.planned:,} scenarios are planned{rounds}, of {cells} cells in {preview.space}.")
         _warn(preview.warnings)

@@ -312,14 +312,14 @@ def _list_cells(run: RunFacts) -> tuple[str, ...]:
         return run.name, "unreadable", "-", "-", "-", "-", age, size
     calls, tokens = status.calls.made, format_short(status.tokens.prompt + status.tokens.completion)
     accepted, cost = f"{status.accepted:,}/{status.planned:,}", _format_run_cost(status.cost_usd, calls)
-    return run.name, status.state, accepted, str(calls), tokens, cost, age, size
+    return run.name, status.state, accepted, f"{calls:,}", tokens, cost, age, size
 
 
 def _list_total_cells(totals: RunTotals) -> tuple[str, ...]:
     states = f"{totals.running} running" if totals.running else ""
     accepted, size = f"{totals.accepted:,}/{totals.planned:,}", f"{format_short(totals.bytes)}B"
     tokens, cost = format_short(totals.tokens), _format_run_cost(totals.cost_usd, totals.calls)
-    return f"total {totals.runs}", states, accepted, str(totals.calls), tokens, cost, "", size
+    return f"total {totals.runs}", states, accepted, f"{totals.calls:,}", tokens, cost, "", size
 
 
 def _format_run_cost(usd: float | None, calls: int) -> str:

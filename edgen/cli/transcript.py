@@ -18,7 +18,8 @@ from edgen.preferences.pair_lines import Rollouts, describe_pairs
 
 _GAP = 3  # between columns
 _NARROWEST = 44  # of a column
-_ROLE = 9
+_ROLE = 9  # columns of a speaker, with the space after it; more for a longer name
+_LONGEST_ROLE = 24
 
 
 def describe_as_json(
@@ -84,14 +85,15 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
     if not above:
         yield from _render_scenario(one, width)
         yield ""
+    longest = max((cell_len(turn.role) + 1 for turn in one.turns), default=0)
+    column = max(_ROLE, min(longest, _LONGEST_ROLE, width // 3))
     for place, turn in enumerate(one.turns):
         # further lines of a turn are indented, so that no text looks like the next turn
-        yield from wrap_text(
-            escape_for_terminal(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE
-        )
+        speaker = turn.role + " " * max(1, column - cell_len(turn.role))
+        yield from wrap_text(escape_for_terminal(turn.text), width, first=speaker, rest=" " * column)
         for line in _describe_labels(one, place):
             yield from wrap_text(
-                escape_for_terminal(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1)
+                escape_for_terminal(line), width, first=f"{' ' * column}[", rest=" " * (column + 1)
             )
     if one.turns:
         yield ""

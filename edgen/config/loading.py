@@ -206,6 +206,9 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
             found.append(Problem("$.protocol", _explain_unusable_protocol(job.protocol)))
         else:
             settings.setdefault(job.protocol, protocol.Config())
+        if job.family is not None and job.family not in (known := list_names("family")):
+            near = suggest_name(job.family, known)
+            found.append(Problem("$.family", f"unknown family {shorten_word(repr(job.family))}{near}"))
     if found:
         raise JobError.of(source, found)
     converted: Job = msgspec.structs.replace(job, protocol_settings=settings)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any, get_type_hints
 
@@ -192,3 +194,17 @@ def _describe_misplaced(names: Sequence[str], part: type, where: type) -> str:
         f"defines {listed}, which {belong} to {part.__name__}; derive from it as well: "
         f"class {where.__name__}({', '.join(bases)})"
     )
+
+
+def warn_of_group(group: str, known: Iterable[str], file: Path) -> None:
+    """Warn of a group of entry points in `file` that looks like one of the `known` groups, misspelt."""
+    import difflib  # rarely needed
+
+    if near := difflib.get_close_matches(group, list(known), n=1, cutoff=0.8):
+        logging.getLogger("edgen").warning(
+            "edgen: %s: the group %s of entry points is unknown (did you mean %s?); correct it in "
+            "pyproject.toml, and install the package again.",
+            file,
+            group,
+            near[0],
+        )

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.plugin_checks import find_flaw, find_place, satisfies
+from edgen.core.plugin_checks import find_flaw, find_place, satisfies, warn_of_group
 from edgen.core.system import is_from_signal
 from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
@@ -314,7 +314,10 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
     kind: Kind | None = None
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
-            kind = GROUPS.get(line.strip("[] "))
+            group = line.strip("[] ")
+            kind = GROUPS.get(group)
+            if kind is None and group.startswith("edgen"):
+                warn_of_group(group, GROUPS, file)
         elif kind is not None and "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
             yield kind, name.strip(), value.split("[")[0].strip()

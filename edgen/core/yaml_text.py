@@ -67,7 +67,7 @@ def read_values(text: str, parser: Parser | None = None) -> Any:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         hint = BRACES if (problem.context or "").startswith("while parsing a flow") else ""
-        said = _SAID.get(problem.problem or "", problem.problem)
+        said = next((_SAID[part] for part in _SAID if part in (problem.problem or "")), problem.problem)
         raise YamlError(f"{where}{said}{hint}") from None
     except yaml.YAMLError as problem:
         raise YamlError(" ".join(str(problem).split())) from None
@@ -75,7 +75,10 @@ def read_values(text: str, parser: Parser | None = None) -> Any:
 
 _SAID = {
     "found invalid Unicode character escape code": "this escape is half of a character (a lone surrogate), "
-    "or none"
+    "or none",
+    "a tab character that violates": "a tab indents this line; indent with spaces",
+    "cannot start any token": "a tab, or one of @, ` and %, stands where a value begins; indent with spaces, "
+    "and put a text that begins so in quotes",
 }
 
 

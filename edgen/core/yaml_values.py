@@ -60,13 +60,19 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
 
 def suggest_file(path: Path) -> str:
     """Return ` Did you mean x?` with the file next to `path` whose name is closest and has the same suffix,
-    else nothing."""
+    else nothing. Without a suffix, folders count, too."""
     try:
-        stems = sorted(one.stem for one in path.parent.glob(f"*{path.suffix}") if one.is_file())
+        there = path.parent.glob(f"*{path.suffix}")
+        known = {
+            one.stem if path.suffix else one.name: one
+            for one in there
+            if one.is_file() or (not path.suffix and one.is_dir())
+        }
     except OSError:
         return ""
-    near = difflib.get_close_matches(path.stem, stems[:_MOST_KNOWN], n=1)
-    return f" Did you mean {path.with_stem(near[0])}?" if near else ""
+    name = path.stem if path.suffix else path.name
+    near = difflib.get_close_matches(name, sorted(known)[:_MOST_KNOWN], n=1)
+    return f" Did you mean {known[near[0]]}?" if near else ""
 
 
 def _is_named_pipe(path: Path) -> bool:
@@ -85,9 +91,11 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names. Very long names
-    and lists are not compared, since that takes long and they are not typos."""
+    """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names; nothing if there
+    is none. Very long names and lists are not compared, since that takes long and they are not typos."""
     known = list(known)
+    if not known:
+        return ""
     if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         if close:
@@ -327,7 +335,7 @@ def _reword(message: str, value: Any, path: str) -> str:
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
     shown = repr(value)
-    hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list)
+    hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list | None)
     return message if hidden else f"{message} (it is {shown})"
 
 

@@ -87,8 +87,12 @@ _WIDTHS = (7, 7, 5, 5, 7, 7, 9)  # characters of the cells of a summary
 
 
 def align_columns(label: str, cells: Sequence[str]) -> str:
-    """Return seven right-aligned cells after a label."""
-    return f"{label:<22}" + "".join(f" {cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
+    """Return seven right-aligned cells after a label. A long label takes the space left of the first cell."""
+    line, end = label, 22
+    for cell, width in zip(cells, _WIDTHS, strict=True):
+        end += 1 + width
+        line = f"{line:<{end - len(cell) - 1}} {cell}"
+    return line
 
 
 def _fit_number(number: float | None, places: int, width: int) -> str:

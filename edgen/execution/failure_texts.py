@@ -67,6 +67,7 @@ def write_away_note(role: str, client: ModelClient, seconds: float) -> str:
 
 
 def add_advice(failure: CallError) -> str:
-    """Return a sentence about a refusal, with advice for the user."""
+    """Return a sentence about a failure, with advice for the user."""
     what = ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
-    return f"The service refused: {describe_failure(failure)}. {what}"
+    happened = "The service refused" if failure.kind in ADVICE else "The call failed"
+    return f"{happened}: {describe_failure(failure)}. {what}"

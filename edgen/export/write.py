@@ -80,9 +80,9 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         return [
             f"{self.dir} is ready: {self.summary}",
             f"trains     {self.trains or 'no role: all roles stay as they are'}",
-            *(f"{name:10} {rows['train']} train, {rows['test']} test" for name, rows in tables.items()),
+            *(f"{name:10} {rows['train']:,} train, {rows['test']:,} test" for name, rows in tables.items()),
             *(
-                f"left out   {count} "
+                f"left out   {count:,} "
                 f"{reason}{f': {meaning}' if (meaning := self.meanings.get(reason)) else ''}"
                 for reason, count in self.left_out.items()
             ),

@@ -60,7 +60,11 @@ class JobSource(NamedTuple):
 
 def load_plan(path: Path, overrides: Sequence[str] = (), allowed: AllowedFiles | None = None) -> Plan:
     """Return the plan of a job file. `allowed`: the files that it may name; None: its project's files."""
-    return make_plan(load_job(path, overrides), allowed or AllowedFiles.of(path, overrides))
+    job = load_job(path, overrides)
+    try:
+        return make_plan(job, allowed or AllowedFiles.of(path, overrides))
+    except JobError as error:
+        raise _name_file(error, job, str(path)) from None
 
 
 def load_plans(
@@ -79,14 +83,21 @@ def make_plans(job: Job, source: str, allowed: AllowedFiles) -> dict[str, Plan]:
         try:
             plans[arm] = make_plan(arm_job, allowed)
         except FileError as error:
+            named = _name_file(error, arm_job, source)
             if not arm:
-                raise
+                raise named from None
             needed = Problem("needed by", f"arm {arm}")
-            raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
+            raise type(error)(named.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
     if problems := _find_value_differences(plans, own, load_job_space(job, allowed)) if own else []:
         raise JobError.of(source, problems)
     return plans
+
+
+def _name_file(error: FileError, job: Job, source: str) -> FileError:
+    """Return an error about the job with `source`, the name of its file, in place of the job's own name."""
+    about_job = isinstance(error, JobError) and error.source == job.name
+    return JobError(source, error.summary, error.problems) if about_job else error
 
 
 _COMMON = ("names", "exclude", "sections", "knowledge")  # attributes that the spaces of all arms must share
@@ -365,10 +376,8 @@ def _check_pictures(job: Job, role: str) -> None:
     backend = find_backend(job, role)
     if (wrong := find_features(backend).picture_problem(backend)) is not None:
         path = f"$.backends.{find_backend_name(job, role)}"
-        message = (
-            f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
-        )
-        raise JobError.of(job.name, [Problem(path, message)])
+        said = f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
+        raise JobError.of(job.name, [Problem(path, said)])
 
 
 def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:

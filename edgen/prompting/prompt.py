@@ -77,7 +77,7 @@ def find_picture(scenario: Scenario, sees: Collection[str] | None = None) -> str
 
 def find_schema_file(template: Path) -> Path:
     """Return the path of a template's schema, which may be missing."""
-    return template.with_name(template.name.removesuffix(".j2") + SUFFIX)
+    return template.parent / (template.name.removesuffix(".j2") + SUFFIX)
 
 
 def read_answer_schema(template: Path) -> bytes | None:

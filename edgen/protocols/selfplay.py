@@ -118,7 +118,7 @@ class SelfplayProtocol(
         if job.prompt is not None:
             yield Problem(
                 "$.prompt",
-                "selfplay has a prompt for each side, under the names of the space's roles, "
+                "selfplay has a prompt for each role, under the names of the space's roles, "
                 "as in `prompts: {teacher: …, student: …}`",
             )
 

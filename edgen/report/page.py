@@ -135,7 +135,7 @@ def _make_environment() -> Environment:
             readable=readable_name,
         quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables,
             folded_rows=count_folded_rows,
-        split_interval=_split_interval,
+        split_interval=_split_interval, with_code=_mark_code,
         as_facts=lambda table: zip(map(str.capitalize, table.head[1:]), table.rows[0][1:], strict=True),
     )  # fmt: skip
     return environment
@@ -146,6 +146,18 @@ def _split_interval(cell: str) -> tuple[str, str]:
     interval."""
     found = _INTERVAL.fullmatch(cell)
     return (found[1], found[2]) if found else (cell, "")
+
+
+def _mark_code(text: str) -> Any:
+    """Return a sentence as HTML, with its parts in backquotes as code."""
+    from markupsafe import Markup
+
+    parts = escape_invisible(text).split("`")
+    if len(parts) % 2 == 0:  # a lone backquote
+        return text
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )
 
 
 def _escape(value: Any) -> Any:

@@ -51,7 +51,7 @@ TRANSPORT: dict[str, tuple[str, float | None]] = {
     "503": ("overloaded", None),
     "hang": ("never answers", None),
     "reset": ("the connection is dropped", None),
-    "slow": ("late by `slow=0.1:5` 5 seconds", 1.0),
+    "slow": ("answers late; `slow=0.1:5` by 5 seconds", 1.0),
     "401": ("the key is refused", None),
     "404": ("unknown model", None),
     "quota": ("the quota is used up", None),
@@ -62,7 +62,7 @@ BATCH: dict[str, tuple[str, float | None]] = {
         0.0,
     ),
     "batch_503": ("a call about batches or their files is refused as overloaded", None),
-    "batch_slow": ("a file takes `batch_slow=1:5` 5 seconds more to go up, and to come down", 1.0),
+    "batch_slow": ("a file is slow to go up, and to come down; `batch_slow=1:5` by 5 seconds", 1.0),
 }
 
 

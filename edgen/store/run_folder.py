@@ -252,10 +252,10 @@ class RunFolder:
             )
         if self.job.exists():
             return self
-        if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
+        if self.path.is_file():
             raise RunError(
-                f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with "
-                f"the name in the job; `edgen generate {self.path}` makes it."
+                f"{self.path}: this is a file, not a run. A job's run is the folder outputs/<name>, with "
+                "the name in the job; `edgen generate JOB` makes it."
             )
         meant = " or ".join(map(str, find_near_runs(self.path)[:3]))
         raise RunError(

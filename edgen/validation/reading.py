@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
@@ -20,6 +21,7 @@ import msgspec
 
 from edgen.core.errors import DataError
 from edgen.core.files import explain_read_errors
+from edgen.core.yaml_values import suggest_file
 from edgen.validation.stream import Piece, Recognizes, iterate_pieces, make_not_utf8_error
 
 MAX_BYTES = 1 << 30
@@ -138,7 +140,7 @@ def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[P
 def open_data(path: Path) -> IO[bytes]:
     """Open a file of records, unpacked. Raises DataError for a file that cannot be read or unpacked."""
     source = make_printable(path)
-    with explain_read_errors(source, DataError):
+    with explain_read_errors(source, DataError, partial(suggest_file, path)):
         file = path.open("rb")
     begin = file.peek(8)[:8]
     if begin.startswith(b"\x1f\x8b"):
@@ -154,7 +156,7 @@ def open_data(path: Path) -> IO[bytes]:
 def read_data(path: Path) -> bytes:
     """Return the contents of a file of at most MAX_BYTES bytes. Raises DataError."""
     source = str(path)
-    with explain_read_errors(source, DataError), path.open("rb") as file:
+    with explain_read_errors(source, DataError, partial(suggest_file, path)), path.open("rb") as file:
         too_large = os.fstat(file.fileno()).st_size > MAX_BYTES
         data = b"" if too_large else file.read(MAX_BYTES + 1)
     # pipes have no size, so measure while reading

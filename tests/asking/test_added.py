@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from edgen.core.values import Request
 from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
+from tests import ROOT
 from tests.cli.command import Command
 from tests.installing import install
 from tests.json_server import serving_json
@@ -140,7 +142,15 @@ def read(reply):
     return Long(said == "yes") if said in ("yes", "no") else unread(reply, said)
 '''
 
+# The example of CONTRIBUTING.md, as written: the class, and its template.
+POLITENESS, POLITE = re.findall(
+    r"```(?:python|jinja)\n(.*?)```",
+    (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding an asker")[2],
+    re.DOTALL,
+)[:2]
+
 FILES = {
+    "politeness.j2": POLITE,
     "scores.j2": "Score the last turn from 1 to 9.\n{{ guarded }}\n",
     "asking.j2": "Does the last turn ask something? Answer yes or no.\n{{ guarded }}\n",
     "asking.yaml": "name: asks\nlabels:\n- {name: asks, definition: it asks}\n- {name: tells, definition: it does not}\n",
@@ -151,6 +161,7 @@ ASKERS = {
     "asking": ("Asking", ANNOTATOR),
     "shorter": ("Shorter", WRITER),
     "length": ("Length", ASKER),
+    "politeness": ("Politeness", POLITENESS),
 }
 
 
@@ -158,6 +169,8 @@ def answer(text: str) -> str:
     """Answer each kind of question."""
     if text.startswith("Score"):
         return str(1 + len(text) % 9)
+    if text.startswith("Is the last"):
+        return "Yes"
     if text.startswith("Does"):
         return "yes" if len(text) % 2 else "no"
     return json.dumps(["Yes.", "No.", 500 * "long "])
@@ -298,7 +311,7 @@ def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     known = ", ".join(list_signals())
     assert known.startswith("oracle, probability, human, flag, judged, ")
     assert "scores" in known
-    assert f"--signal: there is no 'score' (did you mean 'scores'?) (known: {known})" in asked.fail(
+    assert f"--signal: there is no 'score' (did you mean 'scores'?); known: {known}." in asked.fail(
         "pairs", "--signal", "score"
     )
     assert f"--signal: there is no 'x' (known: {known})." in asked.fail("pairs", "--signal", "x")
@@ -327,6 +340,13 @@ def test_an_annotator(run: edgen.Run, asked: Asked) -> None:
     assert layer.made.agreement is not None
 
 
+def test_the_example_for_contributors(run: edgen.Run, asked: Asked) -> None:
+    asked("annotate", "--write", "politeness")
+    stored = (run.folder / "asked" / "politeness.jsonl").read_text().splitlines()
+    assert len(stored) == asked.calls > 0
+    assert '"polite":true' in stored[0]
+
+
 def test_a_writer(run: edgen.Run, asked: Asked) -> None:
     needs = asked("annotate", "--write", "shorter", "--dry-run")
     assert (asked.calls, needs["writes"]) == (0, "shorter")
@@ -340,8 +360,8 @@ def test_a_writer(run: edgen.Run, asked: Asked) -> None:
     assert model.calls == needs["to_write"]
     assert {text for turn in texts for text in turn.texts} == {"Yes.", "No."}
     assert [status.writes for status in run.status.writers or ()] == ["shorter", "shorter"]
-    known = "(known: length, paraphrases, shorter, wrong)"
-    assert f"--write: there is no 'short' (did you mean 'shorter'?) {known}" in asked.fail(
+    known = "known: length, politeness, paraphrases, shorter, wrong."
+    assert f"--write: there is no 'short' (did you mean 'shorter'?); {known}" in asked.fail(
         "annotate", "--write", "short"
     )
 

@@ -143,6 +143,14 @@ def test_a_provider_that_returns_or_raises_something_else(
     assert "bug in edgen" not in ended.err
 
 
+def test_a_complete_that_is_not_async(command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+    code = PROVIDER.replace("ANSWER", "return Reply('text')").replace("async def complete", "def complete")
+    site.add("providers", "odd", code)
+    ended = command("generate", job, "--set", "backends={default: {type: odd}}", "-o", tmp_path / "run")
+    assert ended.code == 2
+    assert "The provider 'odd' of odd-pack 1.0 has a `complete` that is not `async def`" in ended.err
+
+
 @pytest.mark.parametrize(
     ("identity", "said"),
     [

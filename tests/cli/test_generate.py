@@ -183,7 +183,7 @@ def test_status_of_what_is_no_run(command: Command, tmp_path: Path) -> None:
         ended = command(*arguments, QUICKSTART)
         assert ended.code == 2
         assert (
-            "quickstart.yaml: this is a job file, not a run. Its run is the folder outputs/<name>"
+            "quickstart.yaml: this is a file, not a run. A job's run is the folder outputs/<name>"
             in ended.err
         )
 

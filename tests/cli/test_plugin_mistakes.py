@@ -424,7 +424,7 @@ class TestAsker:
             "`edgen annotate --write`."
         )
         assert said in ended.err
-        known = "--write: there is no 'odt' (did you mean 'odd'?) (known: odd, paraphrases, wrong)."
+        known = "--write: there is no 'odt' (did you mean 'odd'?); known: odd, paraphrases, wrong."
         assert known in command("annotate", run, "--write", "odt").err
 
     @pytest.mark.parametrize(

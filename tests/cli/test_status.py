@@ -115,7 +115,7 @@ async def test_a_run_that_is_killed_is_followed_to_its_end(tmp_path: Path) -> No
         ended = await end(watching)
     assert ended.code == 0
     assert json.loads(ended.out.splitlines()[-1])["state"] == "stopped"
-    told = rf"process {process.pid} on \S+ was killed or crashed"
+    told = rf"process {process.pid} on \S+ was killed or crashed, or its disk was full"
     assert re.search(rf"^last       {told}$", (await edgen("status", folder)).out, re.MULTILINE)
     (row,) = (await edgen("runs", folder, "--json")).facts["runs"]
     assert re.fullmatch(told, row["last"])

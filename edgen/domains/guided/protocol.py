@@ -113,7 +113,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
             message = "this key is missing; name a machine, as in `guided: {machine: incident_response}`"
             yield Problem("$.guided.machine", message)
         if job.prompt is not None:
-            yield Problem("$.prompt", "guided has a prompt for each side: `prompts: {wizard: …, partner: …}`")
+            yield Problem("$.prompt", "guided has a prompt for each role: `prompts: {wizard: …, partner: …}`")
 
     def with_files(self, job: Job, find: FindFile) -> Job:
         """Return the job with the contents of machine and questionnaire in place of their names, as JSON.

@@ -100,7 +100,7 @@ class TutoringProtocol(
         settings: TutoringSettings = settings_of(job)
         if job.prompt is not None:
             yield Problem(
-                "$.prompt", "tutoring has a prompt for each side: `prompts: {tutor: …, student: …}`"
+                "$.prompt", "tutoring has a prompt for each role: `prompts: {tutor: …, student: …}`"
             )
         if settings.tutors is not None:
             unknown = [name for name in settings.tutors if name not in job.backends]

@@ -27,7 +27,7 @@ _UNPAIRED = "not paired: p by a permutation test of the studentised difference, 
 
 
 def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iterator[str]:
-    """Yield the lines of a comparison for the terminal. `width`: columns, at least 80."""
+    """Yield the lines of a comparison for the terminal. `width`: columns, at least 40."""
     paired = any(arm.paired for arm in comparison.arms[1:])
     shared = (
         f"{comparison.shared:,} scenarios shared" if paired else "no scenario shared: independent samples"
@@ -78,9 +78,9 @@ def _render_arms(comparison: ComparisonResult, tags: dict[str, str], width: int)
     for arm in comparison.arms:
         lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
         cost = "no price" if arm.cost_usd is None else format_dollars(arm.cost_usd)
-        numbers = [*map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost]
+        numbers = [*(f"{number:,}" for number in (arm.planned, arm.accepted, *lost, arm.tokens)), cost]
         if arm.data is not UNSET:  # a data set has no plan, losses or calls
-            numbers = ["-", str(arm.accepted), *"-----"]
+            numbers = ["-", f"{arm.accepted:,}", *"-----"]
         rows.append([tags[arm.label], *numbers])
     if not any(arm.pending for arm in comparison.arms):
         rows = [[*row[:5], *row[6:]] for row in rows]

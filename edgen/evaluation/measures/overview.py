@@ -27,7 +27,7 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
         Total("simulated", label="simulated", if_any=True),
         Tally("markers", label="end marker", keys=MARKERS,
             names={"own_turn": "as a turn of its own", "suffix": "as suffix"}),
-        Tally("ended_by", label="spoken by", keys=roles_of, order="name", last=("nobody",)),
+        Tally("ended_by", label="end marker spoken by", keys=roles_of, order="name", last=("nobody",)),
         Tally("defects", label="debris, in records"),
         Tally("repairs", label="repairs, in records"),
         Tally("unread", label="no records", says="{it:,} × {key}", if_any=True),

@@ -153,6 +153,7 @@ class LeakageCount:
         groups = {
             name: _compute_overlap(_combine([numbers[one] for one in dimensions]), tested)
             for name, dimensions in self._groups([*numbers]).items()
+            if dimensions  # records of other programs may have no scenario
         }
         if (*groups,) != _NAMED:
             return Leakage(near_duplicates=near, groups=groups)

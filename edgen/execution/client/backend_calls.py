@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.plugins.faults import blame, refuse_value, require_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value, require_value
 from edgen.core.registry import find_plugin
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request
@@ -26,12 +27,17 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
     try:
-        reply = await backend.complete(request)
+        call = backend.complete(request)
+        if not inspect.isawaitable(call):
+            refuse_value("provider", provider, "has a `complete` that is not `async def`")
+        reply = await call
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         blame("provider", provider, error, "in place of a CallError")  # the plugin raised it
+    except FaultyPluginError:
+        raise
     except CallError as error:
         if find_plugin("provider", provider) is not None:
             check_failure(provider, error)

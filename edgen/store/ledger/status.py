@@ -150,7 +150,7 @@ class RunStatus(msgspec.Struct, frozen=True):
         if self.find_state(held=held) not in ("stopped", "short"):
             return None
         if self.session_state == "running":
-            return f"{self.process} was killed or crashed"
+            return f"{self.process} was killed or crashed, or its disk was full"
         return self.message
 
 

@@ -6,7 +6,7 @@ from edgen.domains.forum.config import Forum, Member
 from tests.job_section import Section
 
 SECTIONS = (
-    Section(Forum, "forum", "For `protocol: forum`; see [forum.md](forum.md).", """\
+    Section(Forum, "forum", "For `protocol: forum`; see [forum](forum.md).", """\
 forum: {asker: Asker, chooser: moderator, turns: 12, silence: 4, category: product, begins: 2024-01-01, days: 90, minutes: 240,
         members: {Expert: {affiliation: MVP}}}
 """),

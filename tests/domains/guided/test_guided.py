@@ -624,7 +624,7 @@ def test_a_job_needs_a_machine_that_is_there(desk: Path) -> None:
     assert "name a machine" in refusal(desk, guided={"machine": None})
     assert "no such machine" in refusal(desk, machine="incident_responce")
     assert "there is no such folder" in refusal(desk, machine="./other")
-    assert "a prompt for each side" in refusal(desk, prompt="education_dialogue")
+    assert "a prompt for each role" in refusal(desk, prompt="education_dialogue")
     assert "no such questionnaire" in refusal(desk, guided={"questionnaire": "other"})
 
 

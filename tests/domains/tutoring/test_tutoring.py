@@ -382,7 +382,7 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(whole: edgen.R
     ("changes", "told"),
     [
         ({"space": "broad"}, "broad has no exercises"),
-        ({"prompt": "education_dialogue"}, "$.prompt: tutoring has a prompt for each side"),
+        ({"prompt": "education_dialogue"}, "$.prompt: tutoring has a prompt for each role"),
         ({"tutoring": {"tutors": ["a"]}}, "$.tutoring.tutors: there is no backend 'a'"),
         ({"tutoring": {"responses": 0}}, "$.tutoring.responses"),
         ({"tutoring": {"wanted": {"Hnt": 1}}}, "$.tutoring.wanted.Hnt: the tutor has no such action"),

@@ -155,8 +155,9 @@ def _require(known: KnownUtterances) -> None:
     if (there := known.candidates.count_different("train")) >= wanted:
         return
     raise ShortError(
-        f"{run.name}: a pool of {wanted:,} needs {wanted:,} different turns of agents (here: {known.agent}) on "
-        f"the train side, and there are {there:,}; {wanted - there:,} more are needed. Generate more conversations"
+        f"{run.name}: a pool of {wanted:,} needs {wanted:,} different turns of agents (where turns do not say: "
+        f"{known.agent}) on the train side, and there are {there:,}; {wanted - there:,} more are needed. "
+        "Generate more conversations"
         + (
             f", or take --candidates {there} or fewer."
             if there > 1
