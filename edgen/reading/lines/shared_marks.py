@@ -114,7 +114,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
-    if lines[0].label.endswith("|") and "|" in first.strip("|"):
+    if lines[0].label.endswith("|") and "|" in first.strip("|") and "<|" not in lines[0].prefix:
         drop_columns(lines)
     elif lines[0].label.endswith((",", ";", "\t")):
         drop_quoted_cells(lines)

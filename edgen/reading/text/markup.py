@@ -82,11 +82,11 @@ _ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 
 _ESCAPED = RolePattern(r"(?i)&lt;(?:[a-z]{1,20}\s[^<>&\n]{0,60}[\"'])?(ROLE|CALLED)\b")
-_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](ROLE|CALLED)\b")
+_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](?:[^\n\[(]{1,40}\()?(ROLE|CALLED)\b")
 _BB_TAG = compile_later(r"(?i)\[/?[biu]\]")
 _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
-_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
+_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](?:[^\n\]}(]{1,40}\()?(ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
 _LATEX = compile_later(
     r"\n[ \t]*(?:\\(?:noindent|item)\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
     r"|(?:sub){0,2}section)\*?[ ]?[\[{]([^\[\]{}\n:]{1,60}):?[\]}]:?"
@@ -203,6 +203,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
             words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
+            words += [] if name is None else _WORD.findall(name.partition("(")[2])[:1]
             if known.isdisjoint(map(str.lower, words)):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
