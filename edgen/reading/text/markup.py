@@ -112,8 +112,8 @@ def without_markup(text: str, roles: RoleWords) -> str:
     if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
         text = ("\n" + text).replace("\nNOTE ", "\n").replace("</v>", "")
         return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
-    if "<" in marks and holds_pair(text, "</"):
-        return _without_tags(text, roles)
+    if "<" in marks and holds_pair(text, "</") and (lines := _without_tags(text, roles)) is not text:
+        return lines
     if "[" in marks and holds_pair(text, "[/"):
         if _names_two(_BB, "\n" + text, roles):
             return _BB_TAG.sub("**", text)
