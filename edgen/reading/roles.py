@@ -194,9 +194,10 @@ TEACHER_STUDENT = RoleWords(
     names=("Teacher", "Student"),
     aliases={
         **dict.fromkeys(
-            ("tutor", "instructor", "professor", "educator", "assistant", "model", "ai", "t"), "Teacher"
+            "tutor instructor professor educator lecturer trainer mentor coach assistant model ai t".split(),
+            "Teacher",
         ),
-        **dict.fromkeys(("learner", "pupil", "user", "human", "s"), "Student"),
+        **dict.fromkeys("learner pupil trainee mentee user human s".split(), "Student"),
     },
     languages=LANGUAGES,
     titled="Teacher",
