@@ -202,7 +202,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
         if around is None and parsed.cut:
             return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
         return around or in_json
-    if in_json is ALL_EMPTY:
+    if parsed is not None and in_json is ALL_EMPTY and not surroundings.has_words(parsed.before):
         return in_json
     in_lines = _read_lines(text, repairs, roles)
     # A list of one turn in JSON says more about what is wrong than lines without a turn.

@@ -24,8 +24,6 @@ from edgen.reading.text.quotes import CLOSERS, find_closing
 
 _FEW = 3  # labels below their texts, the last one aside
 _SCANNER = json.JSONDecoder()
-_ESCAPE = compile_later(r"\\(?:u|n(?![a-z]))")
-_LATEX = compile_later(r"[\b\f]|[\t\n\r][a-z]")  # a command that was taken for an escape: `\frac`
 _TRIPLE = ('"""', "'''")
 TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 # The line after a conversation's heading, if it is not a role line.
@@ -154,10 +152,10 @@ def decode_text(line: RoleLine) -> None:
     columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
     if mark in ("'", '"') and columns and mark * 2 in said[1:-1] and f"\\{mark}" not in said:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
-    elif _ESCAPE.search(said):
+    elif "\\u" in said:
         with contextlib.suppress(ValueError):
             text, end = _SCANNER.raw_decode(said)
-            line.body = line.body if _LATEX.search(text) else f'"{text}"{said[end:]}'
+            line.body = f'"{text}"{said[end:]}'
 
 
 @lru_cache(maxsize=4096)

@@ -35,6 +35,10 @@ _TAG = compile_later(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\
 _BARE_SINGLE = compile_later(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = compile_later(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
+# A written line break: several of them, one before a list's mark, or one between sentences.
+_BREAK = compile_later(
+    r"(?<!\\)(?:(?:\\n){2,3}|\\n(?=(?:[-*•–]|\d{1,2}[.)])[ ])|(?<=[.!?:…])\\n(?=[A-Z“(]))"
+)
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
@@ -86,10 +90,9 @@ def unwrap_plain(text: str, first: str) -> str | None:
     if '"' in inner:
         if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
             return None
-        inner = inner.replace('\\"', '"')
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
-    return inner.strip()
+    return _unescape(inner).strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
@@ -134,30 +137,33 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
         repairs.append(Repair.STAGE_TAG)
         first = body[:1]
     if first not in openers:
-        return _unescape_quotes(strip_debris(body, repairs))
+        return strip_debris(body, repairs).replace('\\"', '"')
     at = find_closing(body, CLOSERS[first], 1, len(body))
     if at < 0:
         at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
         if first in "'’‘" or _is_balanced(body, first):  # else an apostrophe would go
-            return _unescape_quotes(strip_debris(body, repairs))
+            return _unescape(strip_debris(body, repairs))
         repairs.append(Repair.MISSING_QUOTE)
-        return _unescape_quotes(strip_debris(body[1:].lstrip(), repairs))
+        return _unescape(strip_debris(body[1:].lstrip(), repairs))
     inner = body[1:at]
     if _is_two_quotations(inner, body[at]):
-        return _unescape_quotes(body)
+        return _unescape(body)
     if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
     inner = inner.strip()
     if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
         repairs.append(Repair.STRAY_DEBRIS)
         inner = inner[1:-1]
-    return _unescape_quotes(strip_debris(inner, repairs))
+    return _unescape(strip_debris(inner, repairs))
 
 
-def _unescape_quotes(text: str) -> str:
-    r"""Return the text with `"` for `\"`; other backslashes belong to the speaker."""
-    return text.replace('\\"', '"') if '\\"' in text else text
+def _unescape(text: str) -> str:
+    r"""Return the text with `"` for `\"`, and with line breaks for `\n` where no code and no formula has it; other
+    backslashes belong to the speaker."""
+    if "\\" not in text:
+        return text
+    return _BREAK.sub(lambda written: written[0].replace("\\n", "\n"), text.replace('\\"', '"'))
 
 
 def _is_balanced(body: str, opener: str) -> bool:
