@@ -47,7 +47,7 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
                 found.setdefault(short, known[role.lower()])
                 often[short] += 1
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
-    labels = min(often.values(), default=0) >= _LABELS
+    labels = sum(count >= _LABELS for count in often.values()) > 1
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 and not labels else (None, 0)
 
 

@@ -47,7 +47,7 @@ _PART = compile_later(
 )
 _CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance|\bp=[\"']?[01]?\.\d")
 # A line that names a speaker without any markup.
-_PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
+_PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b(?!['’]s\s)[^\n:<\[{]{0,30}[:：]")
 # The beginning and the end of a label while tags are removed. Texts that can be stored hold neither.
 _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/[\w-]{1,30}|[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?/?)>"
