@@ -57,7 +57,7 @@ _BELOW = compile_later(
     rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
 )
 # A list of quoted turns that stands on one line.
-_INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
+_INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
 # Labels inside of a line, what may separate them, and the marks before and after them.

@@ -22,8 +22,8 @@ _BEHIND = 4  # characters of a definition after the role's name: ` (T)`
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
-    r"(?:[*_]{0,3}[ ]\(|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"|(?:(?m:^)[^\w\n]{0,6}|[ ])(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
+    r"(?:[*_]{0,3}(?:[ ](?:\(|[-–—][ ])|:[ ])|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
 _BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
@@ -91,7 +91,7 @@ def _list_short_names(part: str, at: int, end: int) -> list[str]:
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
     if len(before) < 2:
         return behind
-    before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
+    before = before.removesuffix("the").removesuffix(" an").removesuffix(" a").rstrip()
     mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
     short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
     return behind + [one for one in short if not one[0].islower()]

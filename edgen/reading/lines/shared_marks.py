@@ -57,7 +57,7 @@ _SMILEY = compile_later(
 )
 _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
 _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
-_COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
+_COMMAND = compile_later(r"\\(?:\\|[a-z]{2}|\Z)")  # of LaTeX: `\\`, `\par`; of Markdown: `\`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
 _KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
@@ -65,7 +65,7 @@ _MARGIN = compile_later(r"(?:[ \t]+(?=[^\W\d_]))?")  # before words: lists and c
 # A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
-    r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
+    r"|(?P<bold>\*\*)[^\W\d_][^*\n.!?:,;\d]{1,40}\*\*\Z|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
 )
 
 

@@ -78,8 +78,7 @@ _OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
 _STOPS = frozenset(".!?…。！？")
 _BLANKS = 16  # characters between two tags
 _FEW_LABELS = 3  # names after texts: fewer may sign a quotation
-_ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
+_ENTITY = compile_later(r"&(?:lt|gt|quot|apos|amp|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 
 _ESCAPED = RolePattern(r"(?i)&lt;(?:[a-z]{1,20}\s[^<>&\n]{0,60}[\"'])?(ROLE|CALLED)\b")
 _BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](?:[^\n\[(]{1,40}\()?(ROLE|CALLED)\b")
@@ -240,7 +239,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)
-    return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), rewritten) if "&" in rewritten else rewritten
 
 
 def _is_next(text: str, tag: str, at: int) -> bool:

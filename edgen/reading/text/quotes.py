@@ -92,7 +92,7 @@ def unwrap_plain(text: str, first: str) -> str | None:
             return None
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
-    return _unescape(inner).strip()
+    return _unescape(inner, first).strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
@@ -143,27 +143,31 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
         at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
         if first in "'’‘" or _is_balanced(body, first):  # else an apostrophe would go
-            return _unescape(strip_debris(body, repairs))
+            return _unescape(strip_debris(body, repairs), first)
         repairs.append(Repair.MISSING_QUOTE)
-        return _unescape(strip_debris(body[1:].lstrip(), repairs))
+        return _unescape(strip_debris(body[1:].lstrip(), repairs), first)
     inner = body[1:at]
     if _is_two_quotations(inner, body[at]):
-        return _unescape(body)
+        return _unescape(body, first)
     if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
     inner = inner.strip()
     if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
         repairs.append(Repair.STRAY_DEBRIS)
         inner = inner[1:-1]
-    return _unescape(strip_debris(inner, repairs))
+    return _unescape(strip_debris(inner, repairs), first)
 
 
-def _unescape(text: str) -> str:
-    r"""Return the text with `"` for `\"`, and with line breaks for `\n` where no code and no formula has it; other
-    backslashes belong to the speaker."""
+def _unescape(text: str, opener: str) -> str:
+    r"""Return a text after an opening mark with `"` for `\"`, and with line breaks for `\n` where no code and no
+    formula has it.
+
+    Other backslashes belong to the speaker.
+    """
     if "\\" not in text:
         return text
-    return _BREAK.sub(lambda written: written[0].replace("\\n", "\n"), text.replace('\\"', '"'))
+    text = text.replace('\\"', '"').replace("\\'", "'" if opener == "'" else "\\'")
+    return _BREAK.sub(lambda written: written[0].replace("\\n", "\n"), text)
 
 
 def _is_balanced(body: str, opener: str) -> bool:
