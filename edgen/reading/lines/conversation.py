@@ -62,7 +62,7 @@ _INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
 # Labels inside of a line, what may separate them, and the marks before and after them.
 _SEPARATED = RolePattern(
-    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
+    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?:\[(?=(?:ROLE):))?(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
     r"(?P<after>[^\w\s]{1,5})(?=[ ])"
 )
 _FEW_LINES = 6  # of a reply with several turns on a line

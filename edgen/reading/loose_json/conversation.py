@@ -153,7 +153,7 @@ def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) ->
     """Note a text that is not a turn: who ended it all, a person's name, or a possible conversation."""
     if said.ended:
         result.ended_by = keys.roles.find_role_in(child)
-    elif "\n" in child and keys.named in child:
+    elif ("\n" in child or child[:1] == "{") and keys.named in child:
         result.texts.append(child)
     elif said.person is not None and len(child) <= 40:
         result.people.setdefault(child.strip().lower(), said.person)
