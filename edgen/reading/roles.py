@@ -193,11 +193,9 @@ CHAT_OTHER = frozenset({"user", "human"})
 TEACHER_STUDENT = RoleWords(
     names=("Teacher", "Student"),
     aliases={
-        **dict.fromkeys(
-            "tutor instructor professor educator lecturer trainer mentor coach assistant model ai t".split(),
-            "Teacher",
-        ),
-        **dict.fromkeys("learner pupil trainee mentee user human s".split(), "Student"),
+        **dict.fromkeys(("tutor", "instructor", "professor", "educator", "lecturer", "trainer"), "Teacher"),
+        **dict.fromkeys(("mentor", "coach", "assistant", "model", "ai", "t"), "Teacher"),
+        **dict.fromkeys(("learner", "pupil", "trainee", "mentee", "user", "human", "s"), "Student"),
     },
     languages=LANGUAGES,
     titled="Teacher",

@@ -85,7 +85,9 @@ _BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](?:[^\n\[(]{1,40}\()?(ROLE|CALL
 _BB_TAG = compile_later(r"(?i)\[/?[biu]\]")
 _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
-_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](?:[^\n\]}(]{1,40}\()?(ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
+_LATEX_LABEL = RolePattern(
+    r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](?:[^\n\]}(]{1,40}\()?(ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]"
+)
 _LATEX = compile_later(
     r"\n[ \t]*(?:\\(?:noindent|item)\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
     r"|(?:sub){0,2}section)\*?[ ]?[\[{]([^\[\]{}\n:]{1,60}):?[\]}]:?"

@@ -36,9 +36,7 @@ _BARE_SINGLE = compile_later(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = compile_later(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
 # A written line break: several of them, one before a list's mark, or one between sentences.
-_BREAK = compile_later(
-    r"(?<!\\)(?:(?:\\n){2,3}|\\n(?=(?:[-*•–]|\d{1,2}[.)])[ ])|(?<=[.!?:…])\\n(?=[A-Z“(]))"
-)
+_BREAK = compile_later(r"(?<!\\)(?:(?:\\n){2,3}|\\n(?=(?:[-*•–]|\d{1,2}[.)])[ ])|(?<=[.!?:…])\\n(?=[A-Z“(]))")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
@@ -87,9 +85,8 @@ def unwrap_plain(text: str, first: str) -> str | None:
     )
     if not inner:
         return None
-    if '"' in inner:
-        if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
-            return None
+    if '"' in inner and first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
+        return None
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
     return _unescape(inner, first).strip()
