@@ -13,7 +13,7 @@ from edgen.reading.probability import find_common_value, parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_behind, trim
+from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_after, trim
 
 ALL_EMPTY = Rejection(RejectionReason.NO_TURNS, "every turn is empty")
 # A role, its text, and whether an end marker closes the text.
@@ -45,7 +45,7 @@ def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     if marked is None:
         return role, said, False
     repairs += marked.repairs
-    note_words_behind(said[marked.end :], repairs)
+    note_words_after(said[marked.end :], repairs)
     return role, marked.said, True
 
 

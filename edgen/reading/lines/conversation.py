@@ -20,10 +20,10 @@ from edgen.reading.lines.line import (
     RoleLine,
     cut_at_end,
     drop_nested,
+    follow_texts,
     have_two_speakers,
     look_inside,
     split_groups,
-    stand_behind,
     strip_half_marks,
     take_note,
 )
@@ -40,7 +40,7 @@ from edgen.reading.text.quotes import (
     find_layout_openers,
     holds_invisible,
     is_silent,
-    note_words_behind,
+    note_words_after,
     strip_tokens,
     unwrap,
     unwrap_plain,
@@ -95,7 +95,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     A conversation under a heading comes before others.
     """
     found, inline = _cut_text(text, roles)
-    return None if not found.lines or stand_behind(found) else read_cut_lines(found, roles, inline=inline)
+    return None if not found.lines or follow_texts(found) else read_cut_lines(found, roles, inline=inline)
 
 
 def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
@@ -357,7 +357,7 @@ class _Reader:
             repairs += marked.repairs
             self.block.entries.append((line.role, text, True))
             behind, _, below = body[marked.end :].partition("\n")
-            note_words_behind(behind, repairs)
+            note_words_after(behind, repairs)
             return below
         self.block.entries.append((line.role, text, False))
         if last:

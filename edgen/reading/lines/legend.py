@@ -17,7 +17,7 @@ _NEAR = 40  # characters between the beginning of a short name and the role's na
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
-_BEHIND = 4  # characters of a definition after the role's name: ` (T)`
+_AFTER = 4  # characters of a definition after the role's name: ` (T)`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
@@ -80,7 +80,7 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
         named = "(" in part[max(0, at - _INSIDE) : at]
         begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
         begin = max(begin or at - _NEAR, found[-1].end() if found else 0)
-        found += _LEGEND.of(roles).finditer(part, begin, end + _BEHIND)
+        found += _LEGEND.of(roles).finditer(part, begin, end + _AFTER)
     return found
 
 

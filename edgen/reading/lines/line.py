@@ -96,7 +96,7 @@ def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
     return Lines("".join(pieces), list(kept))
 
 
-def stand_behind(found: Lines) -> bool:
+def follow_texts(found: Lines) -> bool:
     """Return whether all labels stand below the texts that they name, each before a blank line."""
     if found.lines[0].kind == "colon":
         return False

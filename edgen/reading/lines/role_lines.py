@@ -93,7 +93,7 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
 
 
 # Forms that are never labels of a role which also has a plain form.
-_NEVER_BESIDE = ("article", "clock", "to", "owner")
+_NEVER_WITH_PLAIN = ("article", "clock", "to", "owner")
 
 
 def _without_odd_forms(found: Lines) -> Lines:
@@ -118,7 +118,7 @@ def _without_odd_forms(found: Lines) -> Lines:
             for line in lines
             if not line.form
             or line.role not in plain_roles
-            or (len(turns[line.role, line.form]) > 1 and line.form not in _NEVER_BESIDE)
+            or (len(turns[line.role, line.form]) > 1 and line.form not in _NEVER_WITH_PLAIN)
         ],
     )
 

@@ -171,7 +171,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
         keyed = below and have_key(firsts) and _stand_above_texts([text[2] for text in texts])
-        if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
+        if not all(text[2] for text in texts) or not (keyed or _are_similar(firsts, roles)):
             return
         spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
         if spoken and len({*firsts}) == 1:
@@ -210,7 +210,7 @@ def find_margin(texts: Sequence[str]) -> str:
     return margins[0].pop() if shared else ""
 
 
-def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
+def _are_similar(lines: list[str], roles: Collection[str] = ()) -> bool:
     """Return whether short lines are the same, numbers and roles apart."""
     if lines[0] == lines[-1] and lines.count(lines[0]) == len(lines):
         return True
@@ -292,7 +292,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     most = min(map(len, bodies)) - 1
     while shared < most:
         ends = [body[-1 - shared] for body in bodies]
-        if not (_are_alike(ends, roles) or have_key(ends)):
+        if not (_are_similar(ends, roles) or have_key(ends)):
             break
         shared += 1
     while shared and not bodies[0][-shared].strip():
@@ -303,7 +303,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
         line.body = line.body.rstrip().rsplit("\n", shared)[0]
     last = lines[-1].body.split("\n")
     same = next(
-        (place for place, line in enumerate(last) if _are_alike([bodies[0][-shared], line], roles)), 0
+        (place for place, line in enumerate(last) if _are_similar([bodies[0][-shared], line], roles)), 0
     )
     if same:
         lines[-1].body = "\n".join([*last[:same], *last[same + 1 :]])

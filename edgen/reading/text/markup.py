@@ -71,7 +71,7 @@ _SPOKEN = rf"(?:{'|'.join(_TEXT_TAGS)})"
 _NAMES = "|".join(sorted(_SPEAKER_TAGS))
 _NOTES = rf"(?:\s*<(?!(?:{_SPOKEN}|{_NAMES})\b)(?P<note>\w{{1,30}})>[^<>\n]{{0,80}}</(?P=note)>){{1,4}}"
 _NOTES_AFTER = compile_later(rf"(?i)(</{_SPOKEN}>(?:\s*{_ANY}){{0,4}}?){_NOTES}(?=\s*(?:{_ANY}|{_BEGIN}|\Z))")
-_BEHIND = compile_later(rf"(?i){_END}(?:{_NOTES}(?=\s*<{_SPOKEN}\b))?\s*(?:{_OPEN}\s*)*")
+_AFTER_LABEL = compile_later(rf"(?i){_END}(?:{_NOTES}(?=\s*<{_SPOKEN}\b))?\s*(?:{_OPEN}\s*)*")
 _ANY_TAG = compile_later(_ANY)
 _CLOSING_NEXT = compile_later(rf"\s*{_CLOSE}")
 _OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
@@ -112,7 +112,7 @@ def without_markup(text: str, roles: RoleWords) -> str:
         marks = list_marks(text)
     if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
         text = ("\n" + text).replace("\nNOTE ", "\n").replace("</v>", "")
-        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
+        return _CUE.sub(lambda shown: f"\n{shown[1]}: " if shown[1] else "\n", text)[1:]
     if "<" in marks and holds_pair(text, "</") and (lines := _without_tags(text, roles)) is not text:
         return lines
     if "[" in marks and holds_pair(text, "[/"):
@@ -235,7 +235,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         return text
     rewritten = _NOTES_AFTER.sub(r"\1", rewritten)
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
-    before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
+    before, label, last = _AFTER_LABEL.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as
     # well, unless they were opened in the turn.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)

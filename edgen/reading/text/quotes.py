@@ -101,8 +101,8 @@ def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: boo
     at = max([body.rfind(closer, start, stop) for closer in closers])
     if at < 0 or (not escaped and _is_escaped(body, at)):
         return -1
-    behind = body[at + 1 : stop]
-    closes = not behind.strip(" \t\r\n,;.]}") or (len(behind) < 100 and _TAG.match(behind))
+    after = body[at + 1 : stop]
+    closes = not after.strip(" \t\r\n,;.]}") or (len(after) < 100 and _TAG.match(after))
     return at if closes else -1
 
 
@@ -183,14 +183,14 @@ def _is_two_quotations(inner: str, closer: str) -> bool:
     return inner[at + 1 : at + 2].isspace() or inner[at + 1 : at + 2] in tuple(".,;:?!")
 
 
-def note_words_behind(behind: str, repairs: list[str]) -> None:
+def note_words_after(after: str, repairs: list[str]) -> None:
     """Note the repair for words or a stage tag after an end marker, but not for leftovers of the layout."""
-    rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
+    rest = after.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
     if not rest:
         return
-    quote = max(behind.rfind('"'), behind.rfind("”"))
+    quote = max(after.rfind('"'), after.rfind("”"))
     tagged = (
-        quote >= 0 and not behind[:quote].strip(' \t.,"”\\') and _TAG.match(behind[quote + 1 : quote + 100])
+        quote >= 0 and not after[:quote].strip(' \t.,"”\\') and _TAG.match(after[quote + 1 : quote + 100])
     )
     repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
 
@@ -336,15 +336,15 @@ def _unquote_paired(text: str, names: list[str], *, labelled: bool) -> str | Non
     return text[1:at]
 
 
-def _is_whole_turn(inner: str, behind: str, labelled: bool) -> bool:
-    """Return whether closing marks followed by `behind` enclose a whole turn.
+def _is_whole_turn(inner: str, after: str, labelled: bool) -> bool:
+    """Return whether closing marks followed by `after` enclose a whole turn.
 
     `"La casa" (the house)` and `"Energy".` only begin with a quotation.
     """
-    behind = behind.strip(" \t\r\n,;]}")
-    if not behind:
+    after = after.strip(" \t\r\n,;]}")
+    if not after:
         return bool(inner.strip())
-    return labelled or (behind == "." and inner.rstrip().endswith(_ENDS))
+    return labelled or (after == "." and inner.rstrip().endswith(_ENDS))
 
 
 def strip_turn_debris(text: str, repairs: list[str]) -> str:

@@ -269,12 +269,12 @@ def is_list_opened(head: str) -> bool:
     )
 
 
-def is_end_of_speech(said: str, behind: str) -> bool:
+def is_end_of_speech(said: str, after: str) -> bool:
     """Return whether the words before an end marker on its line are speech, not a probability."""
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False
-    return not read_value_of_line(line) or bool(split_probabilities(behind)[0])
+    return not read_value_of_line(line) or bool(split_probabilities(after)[0])
 
 
 def find_end_of_turn(
@@ -345,13 +345,13 @@ def _stops(kind: str | None, said: str, at: int, last: bool, bracketed: bool) ->
     return kind in ("special", "stub")
 
 
-def close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
+def close_quotation(said: str, after: str, openers: Collection[str]) -> str:
     """Return the words before an end marker, with the closing quotation mark that stands after the marker."""
     start = len(said) - len(said.lstrip())
     first = said[start : start + 1]
     if first not in openers or _find_last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
         return said
-    line = behind.partition("\n")[0]
+    line = after.partition("\n")[0]
     return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
 
 
