@@ -326,7 +326,7 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
 
 
 def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords) -> Conversation | None:
-    """Return the conversation that stands as one text inside JSON, in lines or in JSON; None if there is none."""
+    """Return the conversation that stands as one text inside JSON; None if there is none."""
     for text in spoken.texts[:4]:
         if text[:1] == "{" and isinstance(inner := _as_it_stands(text, roles), Conversation):
             return add_repairs(inner, first=repairs)

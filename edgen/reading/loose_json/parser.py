@@ -177,7 +177,7 @@ class _Frame:
             self.key = str(self.items.pop()[1])
 
     def is_unclosed_list(self) -> bool:
-        """Return whether the last word of a list is the key of the probability: the list's bracket is missing."""
+        """Return whether a list ends with the key of the probability, so that its bracket is missing."""
         *values, (name, key) = self.items
         return self.listed and name is None and bool(values) and _CHANCE.match(str(key)) is not None
 

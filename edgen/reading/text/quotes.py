@@ -156,8 +156,7 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
 
 
 def _unescape(text: str, opener: str) -> str:
-    r"""Return a text after an opening mark with `"` for `\"`, and with line breaks for `\n` where no code and no
-    formula has it.
+    r"""Return a text with `"` for `\"`, and line breaks for `\n` where no code and no formula has it.
 
     Other backslashes belong to the speaker.
     """
