@@ -285,6 +285,7 @@ def test_a_person_with_a_role_in_brackets_stands_before_any_separator(form: str)
         ("\\textbf{{{r}}}: {t}\\\\", "", "<probability>0.4</probability>"),
         ('<turn role="{r}">{t}</turn>', "", "Probability: 0.4\n\n**Teacher's way:** talk\n**Student's way:** play"),
         ("{r}: {t}", "Coach and Anna.\n", "Probability: 0.4"),
+        ("{r}: »{t}«", "", "Wahrscheinlichkeit: 40 %"),
     ],
 )  # fmt: skip
 def test_marks_heads_and_feet_are_no_words_of_turns(form: str, head: str, foot: str) -> None:

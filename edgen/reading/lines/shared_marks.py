@@ -93,7 +93,9 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         for line in lines:
             open_block(line)
         first = lines[0].body.strip()
-    if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
+    if (first[:1] in leading and "«" not in first) or (
+        not separated and unicodedata.category(first[:1] or "a") == "So"
+    ):
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
