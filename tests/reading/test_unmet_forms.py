@@ -285,6 +285,8 @@ def test_a_person_with_a_role_in_brackets_stands_before_any_separator(form: str)
         ("\\textbf{{{r}}}: {t}\\\\", "", "<probability>0.4</probability>"),
         ('<turn role="{r}">{t}</turn>', "", "Probability: 0.4\n\n**Teacher's way:** talk\n**Student's way:** play"),
         ("{r}: {t}", "Coach and Anna.\n", "Probability: 0.4"),
+        ("{r}: {t}", "", "Turns: 10 | Words: 340 | Probability: 0.4"),
+        ("[1] [{r}] {t}", "Conversation:\n[\n", "]\nProbability: 0.4"),
         ("{r}: »{t}«", "", "Wahrscheinlichkeit: 40 %"),
     ],
 )  # fmt: skip

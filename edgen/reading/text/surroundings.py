@@ -40,7 +40,7 @@ _NUMBER = (
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%]{{1,20}}[ ]){{0,8}}"
+    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|]{{1,20}}[ ]){{0,8}}"
     r"(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?:(?![^\W_])|(?=(?-i:[A-Z])))|(?:likely|p(?:r|rob)?\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
@@ -160,6 +160,8 @@ def read_value_of_line(line: str) -> str | None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
         return None
+    if " | " in line:  # `Turns: 10 | Probability: 0.3`
+        line = next((part for part in line.split(" | ") if _SEPARATOR.search(part) and mentions(part)), line)
     if "[" in line or "<" in line:
         line = _INLINE_MARKUP.sub(" ", _CALL_OUT.sub("", line))
     line = _SCALE.sub("", line)
