@@ -220,6 +220,9 @@ BANNED = {
 # Names with such a word that stay: path and name, with the reason.
 BANNED_BUT_KEPT = {
     ("edgen/export/evidence.py", "alike"): "a key of credit_figures.json",
+    ("edgen/reading/similar_texts.py", "ALIKE"): "what a plugin imports (edgen.plugin)",
+    ("edgen/reading/similar_texts.py", "are_alike"): "what a plugin calls (edgen.plugin)",
+    ("edgen/reading/text/markup.py", "_CUE"): "the term of WebVTT",
 }
 
 
@@ -342,7 +345,7 @@ def test_names_have_no_banned_words() -> None:
     found = [
         one
         for path in sorted((ROOT / "edgen").rglob("*.py"))
-        if not path.is_relative_to(ROOT / "edgen" / "reading")  # it reads texts with such words
+        if not path.is_relative_to(ROOT / "edgen" / "reading" / "learned")
         for one in find_banned(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ]
     assert not found, "Write what BANNED has in place of a word:\n" + "\n".join(found)

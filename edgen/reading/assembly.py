@@ -13,8 +13,9 @@ from edgen.reading.probability import find_common_value, parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_behind, trim
+from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_after, trim
 
+ALL_EMPTY = Rejection(RejectionReason.NO_TURNS, "every turn is empty")
 # A role, its text, and whether an end marker closes the text.
 Entry = tuple[str, str, bool]
 
@@ -44,7 +45,7 @@ def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     if marked is None:
         return role, said, False
     repairs += marked.repairs
-    note_words_behind(said[marked.end :], repairs)
+    note_words_after(said[marked.end :], repairs)
     return role, marked.said, True
 
 
@@ -90,7 +91,7 @@ def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Reje
 
 def _find_rejection(turns: list[Turn]) -> Rejection | None:
     if not turns:
-        return Rejection(RejectionReason.NO_TURNS, "every turn is empty")
+        return ALL_EMPTY
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"one turn only, by the {turns[0].role.lower()}")
     if len({turn.role for turn in turns}) < 2:

@@ -178,7 +178,7 @@ _OPENINGS = (
 _NOTE = compile_later(r"(?i)(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)")
 _COUNT = compile_later(r"(?i)word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z")
 # Whose turn it is: "The student can now respond", "Student's turn", "Awaiting the student's reply".
-_CUE = RolePattern(
+_WHOSE_TURN = RolePattern(
     r"(?i)(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:ROLE)['’]s\s(?:next\s)?"
     r"(?:turn|response|reply|message)\b[^\n:]{0,60}\Z"
     r"|(?:now\s)?(?:the\s)?(?:ROLE)\s(?:(?:can|may|should|will|could|would|might)\s)?(?:now\s|then\s)?"
@@ -285,4 +285,4 @@ def _is_note(line: str, roles: RoleWords) -> bool:
         return (bracketed or italic) and not _IN_LESSON.search(inner)
     if _COUNT.match(inner):
         return bracketed or line[:1] in ("*", "_")
-    return (bracketed or italic) and _CUE.of(roles).match(inner) is not None
+    return (bracketed or italic) and _WHOSE_TURN.of(roles).match(inner) is not None

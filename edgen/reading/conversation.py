@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
-from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
+from edgen.reading.assembly import ALL_EMPTY, FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned.layouts import find_layouts
@@ -202,6 +202,8 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
         if around is None and parsed.cut:
             return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
         return around or in_json
+    if parsed is not None and in_json is ALL_EMPTY and not surroundings.has_words(parsed.before):
+        return in_json
     in_lines = _read_lines(text, repairs, roles)
     # A list of one turn in JSON says more about what is wrong than lines without a turn.
     none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
@@ -256,7 +258,7 @@ def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conver
 
     Without such a frame, return the rejection with its details.
     """
-    if rejection.reason in _UNFRAMED:
+    if rejection.reason in _UNFRAMED and rejection is not ALL_EMPTY:
         repairs: list[str] = []
         cut = cut_at_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
         if cut is None:
@@ -324,8 +326,10 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
 
 
 def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords) -> Conversation | None:
-    """Return the conversation that stands as one text in lines inside JSON; None if there is none."""
+    """Return the conversation that stands as one text inside JSON; None if there is none."""
     for text in spoken.texts[:4]:
+        if text[:1] == "{" and isinstance(inner := _as_it_stands(text, roles), Conversation):
+            return add_repairs(inner, first=repairs)
         block = find_in_lines(text, roles)
         if block is not None and block.speakers > 1:
             block.probabilities = spoken.probabilities or block.probabilities

@@ -11,7 +11,7 @@ from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark
-from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
+from edgen.reading.text.quotes import drop_tag, is_silent, note_words_after, strip_debris, trim
 
 _QUOTE = compile_later('["“”]')
 # Most turns have no debris: no such marks at either end, no quotation mark and no bracket.
@@ -55,7 +55,7 @@ def _clean_text(text: str) -> tuple[str, bool, tuple[str, ...]]:
         said = trim(marked.said)
         repairs += marked.repairs
         before = len(repairs)
-        note_words_behind(behind, repairs)
+        note_words_after(behind, repairs)
         unmarked = "“" not in said and '"' not in said
         if len(repairs) == before and unmarked and ('"' in behind or "”" in behind):
             repairs.append(Repair.STRAY_DEBRIS)

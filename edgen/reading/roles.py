@@ -14,37 +14,8 @@ from functools import cache, cached_property, lru_cache
 from edgen.core.text import compile_later
 from edgen.reading.role_words import LANGUAGES
 
-ARTICLES = frozenset(
-    [
-        "the",
-        "der",
-        "die",
-        "das",
-        "le",
-        "la",
-        "les",
-        "el",
-        "los",
-        "il",
-        "lo",
-        "un",
-        "una",
-        "o",
-        "a",
-        "os",
-        "as",
-        "de",
-        "het",
-        "l",
-        "ein",
-        "eine",
-        "een",
-        "une",
-        "um",
-        "uma",
-        "bir",
-    ]
-)
+_ARTICLES = "the der die das le la les el los il lo un una o a os as de het l ein eine een une um uma bir"
+ARTICLES = frozenset(_ARTICLES.split())
 # A job's own words for each role, in the order of the roles.
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -193,10 +164,9 @@ CHAT_OTHER = frozenset({"user", "human"})
 TEACHER_STUDENT = RoleWords(
     names=("Teacher", "Student"),
     aliases={
-        **dict.fromkeys(
-            ("tutor", "instructor", "professor", "educator", "assistant", "model", "ai", "t"), "Teacher"
-        ),
-        **dict.fromkeys(("learner", "pupil", "user", "human", "s"), "Student"),
+        **dict.fromkeys(("tutor", "instructor", "professor", "educator", "lecturer", "trainer"), "Teacher"),
+        **dict.fromkeys(("mentor", "coach", "assistant", "model", "ai", "t"), "Teacher"),
+        **dict.fromkeys(("learner", "pupil", "trainee", "mentee", "user", "human", "s"), "Student"),
     },
     languages=LANGUAGES,
     titled="Teacher",

@@ -102,55 +102,11 @@ _LONE = (
     r"|tchr?\.?"
 )
 # The plain words that `_YOU`, `_LONE` and `_GROUPS` end with.
-_PLAIN_LAST = frozenset(
-    [
-        "you",
-        "me",
-        "human",
-        "ai",
-        "bot",
-        "usuario",
-        "usuaria",
-        "utilizador",
-        "utilisateur",
-        "utilisatrice",
-        "benutzer",
-        "benutzerin",
-        "nutzer",
-        "nutzerin",
-        "utente",
-        "gebruiker",
-        "asistente",
-        "assistente",
-        "assistant",
-        "assistent",
-        "asystent",
-        "asistan",
-        "model",
-        "system",
-        "ta",
-        "tutee",
-        "kid",
-        "mom",
-        "mum",
-        "dad",
-        "mother",
-        "father",
-        "friend",
-        "st",
-        "stu",
-        "stud",
-        "tea",
-        "tch",
-        "tchr",
-        "class",
-        "all",
-        "everyone",
-        "everybody",
-        "others",
-        "both",
-        "together",
-    ]
+_PLAIN_LAST = (
+    "you me human ai bot usuario usuaria utilizador utilisateur utilisatrice benutzer benutzerin nutzer "
+    "nutzerin utente gebruiker asistente assistente assistant assistent asystent asistan model system "
+    "ta tutee kid mom mum dad mother father friend st stu stud tea tch tchr class all everyone "
+    "everybody others both together"
 )
 _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
 OPENING = frozenset("<([（")
@@ -264,7 +220,7 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS.findall(word)}
     counted = (word + mark for word in named if word[-1] > "\u2fff" for mark in "甲乙丙丁123456789abcdef")
     held = frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted})
-    last = _PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases))
+    last = frozenset([*_PLAIN_LAST.split(), *[f"{word}s".lower() for word in (*roles.by_name, *aliases)]])
     return SpeakerPatterns(
         words=held,
         unlabelling=WordMemory(partial(_ends_no_label, held, last)),

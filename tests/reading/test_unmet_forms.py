@@ -245,3 +245,139 @@ def test_parallel_lists_and_a_number_of_what_was_understood_are_read_in_json() -
     assert isinstance(result, Conversation)
     assert [(turn.role, turn.text) for turn in result.turns] == [*zip(ROLES, SAID, strict=True)]
     assert result.probability == pytest.approx(0.4)
+
+
+PERSONS = ["Mr. Smith (Teacher)", "Anna (Student)"] * 3
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "== {r} ==\n{t}",
+        "~ {r} ~ {t}",
+        "**{r}**\n\n{t}",
+        "[b]{r}[/b]: {t}",
+        "<b>{r}</b>: {t}",
+        "\\textbf{{{r}}}: {t}\\\\",
+        '("{r}", "{t}"),',
+        "◦ **{r}** – {t}",
+        '  - speaker: {r}\n    text: "{t}"',
+        "{r} :: {t}",
+        "{r} ➡️ {t}",
+        "{r}; {t}",
+    ],
+)
+def test_a_person_with_a_role_in_brackets_stands_before_any_separator(form: str) -> None:
+    foot = "\nProbability: 0.4\nFeedback for the teacher: ask more."
+    assert spoken(reply(form, PERSONS, foot)) == [*zip(ROLES, SAID, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("form", "head", "foot"),
+    [
+        ("[10:30] {r}: {t}\n", "Conversation:\n[\n", "]\nProbability: 0.4"),
+        ("<|{r}|>{t}<|end|>", "", "Probability: 0.4"),
+        ("{r}: {t}\\", "", "Probability: 0.4"),
+        ("{r}: {t}", "", "Result: the student understood with a probability of 0.4."),
+        ("**{r}:** {t}", "", "Probability: 0.4\n\n---\n\n### Notes\n\n- **Teacher:** asked.\n- **Student:** drew."),
+        ("{r}: {t}\n", "", "*The student leaves.*\n\nProbability: 0.4"),
+        ("{r}\n{t}\n", "", "END OF SCENE\n\nProbability: 0.4"),
+        ("\\textbf{{{r}}}: {t}\\\\", "", "<probability>0.4</probability>"),
+        ('<turn role="{r}">{t}</turn>', "", "Probability: 0.4\n\n**Teacher's way:** talk\n**Student's way:** play"),
+        ("{r}: {t}", "Coach and Anna.\n", "Probability: 0.4"),
+        ("{r}: {t}", "", "Turns: 10 | Words: 340 | Probability: 0.4"),
+        ("[1] [{r}] {t}", "Conversation:\n[\n", "]\nProbability: 0.4"),
+        ("{r}: »{t}«", "", "Wahrscheinlichkeit: 40 %"),
+    ],
+)  # fmt: skip
+def test_marks_heads_and_feet_are_no_words_of_turns(form: str, head: str, foot: str) -> None:
+    result = read(head + reply(form, foot="\n\n" + foot))
+    assert isinstance(result, Conversation)
+    assert [(turn.role, turn.text) for turn in result.turns] == [*zip(ROLES, SAID, strict=True)]
+    assert result.probability == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    "heads",
+    ["Characters:\n- Mr. Smith – the teacher\n- Anna – the student", "Mr. Smith (the teacher) meets Anna (the student)."],
+)  # fmt: skip
+def test_a_cast_names_the_persons(heads: str) -> None:
+    assert spoken(f"{heads}\n\n" + reply("{r}: {t}", ["Mr. Smith", "Anna"] * 3)) == [
+        *zip(ROLES, SAID, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "roles", [["Coach", "Trainee"] * 3, ["Lecturer", "Student"] * 3, ["Mentor", "Mentee"] * 3]
+)
+def test_further_words_for_the_roles(roles: list[str]) -> None:
+    assert spoken(reply("{r}: {t}", roles)) == [*zip(ROLES, SAID, strict=True)]
+
+
+def test_bold_headings_between_turns_are_no_words_of_turns() -> None:
+    lines = [f"{role}: {said}" for role, said in zip(ROLES, SAID, strict=True)]
+    lines[2:2], lines[5:5] = ["**Exploration**"], ["**Closing**"]
+    assert spoken("\n\n".join(lines)) == [*zip(ROLES, SAID, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"Two:\n- one\n- two", "Two:\n- one\n- two"),
+        (r"First.\n\nSecond.", "First.\n\nSecond."),
+        (r"So it is.\nNow you.", "So it is.\nNow you."),
+        (r"$\nabla f$ and print(1)\nprint(2)", r"$\nabla f$ and print(1)\nprint(2)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ['{r}: "{t}",', "'{r}': \"{t}\",", '- {r}: "{t}"', '("{r}", "{t}"),', "{r}: '{t}',"]
+)
+def test_line_breaks_that_a_quoted_turn_writes_as_escapes(form: str, written: str, meant: str) -> None:
+    said = [*SAID[:2], written, *SAID[3:]]
+    text = "\n".join(form.format(r=role, t=one) for role, one in zip(ROLES, said, strict=True))
+    assert [one for _, one in spoken(text)] == [*SAID[:2], meant, *SAID[3:]]
+
+
+def test_apostrophes_that_a_turn_in_single_quotation_marks_escapes() -> None:
+    said = [one.replace("you", "you\\'d") for one in SAID]
+    text = "\n".join(f"{role}: '{one}'," for role, one in zip(ROLES, said, strict=True))
+    assert [one for _, one in spoken(text)] == [one.replace("\\", "") for one in said]
+
+
+def test_cells_with_a_colon_among_quoted_cells_start_turns() -> None:
+    said = [SAID[0], f'"{SAID[1]}"', "Remember: it is fast.", *SAID[3:]]
+    rows = [f"{number},{role},{one}" for number, (role, one) in enumerate(zip(ROLES, said, strict=True), 1)]
+    assert [one for _, one in spoken("turn,speaker,text\n" + "\n".join(rows))] == [
+        one.strip('"') for one in said
+    ]
+
+
+TURNS = [{"role": role, "text": said} for role, said in zip(ROLES, SAID, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"conversation": TURNS, "probability": 0.4}).replace("], ", ", "),
+        json.dumps({"name": "write", "arguments": json.dumps({"conversation": TURNS, "probability": 0.4})}),
+        json.dumps({"conversation": TURNS, "probability": 0.4}, indent=1).replace(
+            "{\n", "{ /* a lesson */\n", 1
+        ),
+    ],
+)
+def test_json_without_a_bracket_in_a_string_and_with_comments(text: str) -> None:
+    result = read(text)
+    assert isinstance(result, Conversation)
+    assert [(turn.role, turn.text) for turn in result.turns] == [*zip(ROLES, SAID, strict=True)]
+    assert result.probability == pytest.approx(0.4)
+
+
+def test_json_with_empty_turns_only_is_refused() -> None:
+    result = read(json.dumps({"conversation": [{**turn, "text": ""} for turn in TURNS], "probability": 0.4}))
+    assert isinstance(result, Rejection)
+    assert result.reason is RejectionReason.NO_TURNS
+
+
+def test_a_list_with_its_first_turn_on_the_line_of_its_heading() -> None:
+    turns = ", ".join(f'{role}: "{said}"' for role, said in zip(ROLES, SAID, strict=True))
+    assert spoken(f'Conversation: [{turns}] Probability: "0.4"') == [*zip(ROLES, SAID, strict=True)]

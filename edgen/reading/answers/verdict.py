@@ -139,7 +139,7 @@ def read_verdict(
         return None
     forms = [_read_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
-        return _choose_beside_lesson(forms)
+        return _choose_around_lesson(forms)
     # Next to other lines an ordinal is no answer; next to a score, an overall one is another score.
     scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
     doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
@@ -262,7 +262,7 @@ def _read_line_form(line: str, match: re.Match[str]) -> _Form | None:
     return _Form(_Kind.DIGIT if mark else _Kind.ORDINAL, choice)
 
 
-def _choose_beside_lesson(forms: Sequence[_Form | None]) -> Choice | None:
+def _choose_around_lesson(forms: Sequence[_Form | None]) -> Choice | None:
     """Return the labelled answer that starts or ends a reply which has lines of a lesson."""
     labelled = {form.choice for form in forms if form and form.kind in _LABELLED}
     ends = [form for form in (forms[-1], forms[0]) if form and form.kind in _LABELLED]

@@ -20,10 +20,10 @@ from edgen.reading.lines.line import (
     RoleLine,
     cut_at_end,
     drop_nested,
+    follow_texts,
     have_two_speakers,
     look_inside,
     split_groups,
-    stand_behind,
     strip_half_marks,
     take_note,
 )
@@ -40,7 +40,7 @@ from edgen.reading.text.quotes import (
     find_layout_openers,
     holds_invisible,
     is_silent,
-    note_words_behind,
+    note_words_after,
     strip_tokens,
     unwrap,
     unwrap_plain,
@@ -52,17 +52,17 @@ _VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
 _BELOW = compile_later(
     r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
     r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
-    rf"|\|.*\|\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
+    rf"|\|.*\|\s*\Z|([*_])[^\s*_][^*_]{{1,300}}\1\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
     r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
     rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
 )
 # A list of quoted turns that stands on one line.
-_INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
+_INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
 # Labels inside of a line, what may separate them, and the marks before and after them.
 _SEPARATED = RolePattern(
-    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
+    r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?:\[(?=(?:ROLE):))?(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
     r"(?P<after>[^\w\s]{1,5})(?=[ ])"
 )
 _FEW_LINES = 6  # of a reply with several turns on a line
@@ -95,7 +95,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     A conversation under a heading comes before others.
     """
     found, inline = _cut_text(text, roles)
-    return None if not found.lines or stand_behind(found) else read_cut_lines(found, roles, inline=inline)
+    return None if not found.lines or follow_texts(found) else read_cut_lines(found, roles, inline=inline)
 
 
 def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
@@ -357,7 +357,7 @@ class _Reader:
             repairs += marked.repairs
             self.block.entries.append((line.role, text, True))
             behind, _, below = body[marked.end :].partition("\n")
-            note_words_behind(behind, repairs)
+            note_words_after(behind, repairs)
             return below
         self.block.entries.append((line.role, text, False))
         if last:

@@ -46,6 +46,7 @@ _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
+_OPENS_TEXT = compile_later(rf"(?:[{_QUOTES}]|(?<=\s)[*_]{{1,3}})+\Z")
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 # What opens a quotation, and what closes it: the last of these on the line.
@@ -222,9 +223,9 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
         if len(going) < len(ends) and not _speak([labels[i].role for i, _ in going]):
             break
         ends = {i: ends[i] + length for i, length in going}
-    # Quotation marks at its end are the text's own.
+    # Quotation marks and emphasis at its end are the text's own.
     return [
-        label.end + len(rights[i][: ends[i]].rstrip(_QUOTES)) if i in ends else None
+        label.end + len(_OPENS_TEXT.sub("", rights[i][: ends[i]])) if i in ends else None
         for i, label in enumerate(labels)
     ]
 

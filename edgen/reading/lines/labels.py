@@ -30,17 +30,17 @@ _SPEAKS = (
 )
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
 _NOTE = (
-    rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,(?:[ ]|(?=[^:\n]{{1,30}}:))|/)\w[\w "
+    rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]|/)\w[\w "
     rf".'’]{{0,29}}|[ ]{_SPEAKS})"
 )
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 # The lookaheads at the beginning of notes and separators say which characters begin one.
 _SEPARATOR = rf"""
-    (?=[^\S\n]{{0,8}}+(?:[:：|→➜➔➤⇒›»>=「,;.—–~\n-]|\Z)|(?<=[\])】])|[ ][a-z]|\t)
+    (?=[^\S\n]{{0,8}}+(?:[:：|→➜➔➤⇒➡›»>=「,;.—–~\n-]|\Z)|(?<=[\])】])|[ ][a-z]|\t)
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
-    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)|(?<=】)|(?=「)
+    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒➡›»]\ufe0f?|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=[^\s~–—-])|(?<=】)|(?=「)
         |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|[,;](?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
-    |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
+    |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|[—;])
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
 # The next word of a sentence that begins with a role's name: not `to`, not `at 9:00`, no verb of speech.
@@ -54,15 +54,15 @@ _NAME = rf"""
 """
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963\u0981-\u09e3\u0b82-\u0bcd\u0e31-\u0e4e\u200c-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
-    [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
+    [(\[][ ]?(ROLE)[ ]?[)\]](?:{_MARK}){{0,4}}"""
 # The groups of a label: the whole label, the text before the name, an article, the name, the role in it, a
-# note, the separators colon, tag and dash, a person's name and the role in brackets after that name.
+# note, a person's name and the role in brackets after that name, the separators colon, tag and dash.
 ROLE = RolePattern(
-    rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+    rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}|{_BY_NAME}){_SEPARATOR})", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
 # The same without people, for texts in which no role stands in brackets.
 ROLE_ALONE = RolePattern(
-    rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+    rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}(?:((?!))())?{_SEPARATOR})", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
 _COLON_AHEAD = r"(?=[^\n:：]{1,200}+[:：])"  # no other line is looked at
 # Labels by a role's name or another word for it, and by another word alone.

@@ -17,13 +17,13 @@ _NEAR = 40  # characters between the beginning of a short name and the role's na
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
-_BEHIND = 4  # characters of a definition after the role's name: ` (T)`
+_AFTER = 4  # characters of a definition after the role's name: ` (T)`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
-    r"(?:[*_]{0,3}[ ]\(|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"|(?:(?m:^)[^\w\n]{0,6}|[ ])(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
+    r"(?:[*_]{0,3}(?:[ ](?:\(|[-–—][ ])|:[ ])|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
 _BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
@@ -47,7 +47,7 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
                 found.setdefault(short, known[role.lower()])
                 often[short] += 1
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
-    labels = min(often.values(), default=0) >= _LABELS
+    labels = sum(count >= _LABELS for count in often.values()) > 1
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 and not labels else (None, 0)
 
 
@@ -80,7 +80,7 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
         named = "(" in part[max(0, at - _INSIDE) : at]
         begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
         begin = max(begin or at - _NEAR, found[-1].end() if found else 0)
-        found += _LEGEND.of(roles).finditer(part, begin, end + _BEHIND)
+        found += _LEGEND.of(roles).finditer(part, begin, end + _AFTER)
     return found
 
 
@@ -91,7 +91,7 @@ def _list_short_names(part: str, at: int, end: int) -> list[str]:
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
     if len(before) < 2:
         return behind
-    before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
+    before = before.removesuffix("the").removesuffix(" an").removesuffix(" a").rstrip()
     mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
     short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
     return behind + [one for one in short if not one[0].islower()]

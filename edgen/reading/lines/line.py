@@ -33,7 +33,7 @@ _GIVES = compile_later(
     r"|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
 )
 _EXPLANATION = compile_later(
-    r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
+    r"(?i)\s[\W_]{0,30}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
     r"|rationale|evaluation|assessment|breakdown|justification)\b"
 )
 _NOTE = compile_later(r"[*_]{0,3}(?:\[([^\[\]\n]{0,80})\]|\(([^()\n]{0,80})\))[*_]{0,3}")
@@ -96,7 +96,7 @@ def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
     return Lines("".join(pieces), list(kept))
 
 
-def stand_behind(found: Lines) -> bool:
+def follow_texts(found: Lines) -> bool:
     """Return whether all labels stand below the texts that they name, each before a blank line."""
     if found.lines[0].kind == "colon":
         return False

@@ -93,7 +93,7 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
 
 
 # Forms that are never labels of a role which also has a plain form.
-_NEVER_BESIDE = ("article", "clock", "to", "owner")
+_NEVER_WITH_PLAIN = ("article", "clock", "to", "owner")
 
 
 def _without_odd_forms(found: Lines) -> Lines:
@@ -118,7 +118,7 @@ def _without_odd_forms(found: Lines) -> Lines:
             for line in lines
             if not line.form
             or line.role not in plain_roles
-            or (len(turns[line.role, line.form]) > 1 and line.form not in _NEVER_BESIDE)
+            or (len(turns[line.role, line.form]) > 1 and line.form not in _NEVER_WITH_PLAIN)
         ],
     )
 
@@ -177,9 +177,9 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     keyed: set[int] = set()  # those on lines of their own, under a key
     for number, label in enumerate(parts[::12]):
         prefix, body = parts[12 * number + 1], parts[12 * number + 11]
-        if (same := read.get((label, parts[12 * number + 7]))) is None:
+        if (same := read.get((label, parts[12 * number + 9]))) is None:
             groups = parts[12 * number + 2 : 12 * number + 11]
-            same = read[label, groups[5]] = _read_label(label, prefix, groups, names, roles)
+            same = read[label, groups[7]] = _read_label(label, prefix, groups, names, roles)
             if same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS:
                 keyed.add(id(same))
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
@@ -221,14 +221,10 @@ def _read_label(
 
     A line that only looks like a label gets the role "".
     """
-    article, name, word, note, colon, tag, dash, person, of = groups
+    article, name, word, note, person, of, colon, tag, dash = groups
     by_name = roles.by_name
-    if word is None or name is None:
-        assert person is not None
-        assert of is not None
-        role = by_name[of.lower()]
-        names.setdefault(person.strip(" ()[],/").lower(), role)
-        return RoleLine(role, label, "", prefix, "colon", True)
+    word = word or of
+    assert word is not None
     line = RoleLine(by_name[word.lower()], label, "", prefix)
     if colon is None:
         tagged = tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<")))
@@ -236,7 +232,10 @@ def _read_label(
     odd = colon is None and (_is_prose(line, article, tag) or (tag == "." and not word.isupper()))
     if article is not None:
         line.form = "article"
-    elif name != word or note is not None:
+    elif person is not None:
+        line.named = True
+        names.setdefault(person.strip(" ()[],/").lower(), line.role)
+    elif name is not None and (name != word or note is not None):
         line.named = note is not None or not roles.is_bare(name)
         line.form = _find_form(name[len(word) :], note)
         odd = odd or (
@@ -250,8 +249,8 @@ def _read_label(
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
     """Return the lines if all labels are a role's bare name, perhaps decorated, and a colon; else None."""
-    labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
-    if called != words or None in colons or any(articles) or any(notes):
+    labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in (0, 1, 2, 3, 4, 5, 8))
+    if called != words or None in colons or None in words or any(articles) or any(notes):
         return None
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))

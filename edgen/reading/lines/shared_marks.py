@@ -57,7 +57,7 @@ _SMILEY = compile_later(
 )
 _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
 _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
-_COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
+_COMMAND = compile_later(r"\\(?:\\|[a-z]{2}|\Z)")  # of LaTeX: `\\`, `\par`; of Markdown: `\`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
 _KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
@@ -65,7 +65,7 @@ _MARGIN = compile_later(r"(?:[ \t]+(?=[^\W\d_]))?")  # before words: lists and c
 # A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
-    r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
+    r"|(?P<bold>\*\*)[^\W\d_][^*\n.!?:,;\d]{1,40}\*\*\Z|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
 )
 
 
@@ -93,7 +93,9 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         for line in lines:
             open_block(line)
         first = lines[0].body.strip()
-    if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
+    if (first[:1] in leading and "«" not in first) or (
+        not separated and unicodedata.category(first[:1] or "a") == "So"
+    ):
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
@@ -114,7 +116,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
-    if lines[0].label.endswith("|") and "|" in first.strip("|"):
+    if lines[0].label.endswith("|") and "|" in first.strip("|") and "<|" not in lines[0].prefix:
         drop_columns(lines)
     elif lines[0].label.endswith((",", ";", "\t")):
         drop_quoted_cells(lines)
@@ -171,7 +173,7 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
         texts = [line.body.strip().partition("\n") for line in lines]
         firsts = [text[0] for text in texts]
         keyed = below and have_key(firsts) and _stand_above_texts([text[2] for text in texts])
-        if not all(text[2] for text in texts) or not (keyed or _are_alike(firsts, roles)):
+        if not all(text[2] for text in texts) or not (keyed or _are_similar(firsts, roles)):
             return
         spoken = not (keyed or any(map(str.isdigit, firsts[0])) or _KEYWORD.fullmatch(firsts[0]))
         if spoken and len({*firsts}) == 1:
@@ -210,7 +212,7 @@ def find_margin(texts: Sequence[str]) -> str:
     return margins[0].pop() if shared else ""
 
 
-def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
+def _are_similar(lines: list[str], roles: Collection[str] = ()) -> bool:
     """Return whether short lines are the same, numbers and roles apart."""
     if lines[0] == lines[-1] and lines.count(lines[0]) == len(lines):
         return True
@@ -292,7 +294,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     most = min(map(len, bodies)) - 1
     while shared < most:
         ends = [body[-1 - shared] for body in bodies]
-        if not (_are_alike(ends, roles) or have_key(ends)):
+        if not (_are_similar(ends, roles) or have_key(ends)):
             break
         shared += 1
     while shared and not bodies[0][-shared].strip():
@@ -303,7 +305,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
         line.body = line.body.rstrip().rsplit("\n", shared)[0]
     last = lines[-1].body.split("\n")
     same = next(
-        (place for place, line in enumerate(last) if _are_alike([bodies[0][-shared], line], roles)), 0
+        (place for place, line in enumerate(last) if _are_similar([bodies[0][-shared], line], roles)), 0
     )
     if same:
         lines[-1].body = "\n".join([*last[:same], *last[same + 1 :]])

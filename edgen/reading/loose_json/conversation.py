@@ -64,7 +64,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
     shapes = Shapes(Keys(roles))
     best: list[tuple[str, str]] = read_turns(values, shapes)
     most = (_LISTED, _count_named(best))
-    beside: list[Any] = []
+    best_given: list[Any] = []
     others: list[list[tuple[str, str]]] = []
     stack: list[_Place] = [(value, 0, None, []) for value in reversed(values)]
     while stack:
@@ -90,10 +90,10 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
             if not found and (found := read_parts(value, shapes, under)):
                 titled = True
             if found and (worth := _rank_turns(found, titled=titled, given=given)) > most:
-                best, most, beside = found, worth, given
+                best, most, best_given = found, worth, given
             others += [found] if _is_whole(found, roles) else []
     if most[0] == _COMPLETE:
-        result.probabilities = beside
+        result.probabilities = best_given
     if not result.probabilities and len(result.percentages) == 1:
         result.probabilities = [*result.percentages]
     if len(others) > 1:
@@ -153,7 +153,7 @@ def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) ->
     """Note a text that is not a turn: who ended it all, a person's name, or a possible conversation."""
     if said.ended:
         result.ended_by = keys.roles.find_role_in(child)
-    elif "\n" in child and keys.named in child:
+    elif ("\n" in child or child[:1] == "{") and keys.named in child:
         result.texts.append(child)
     elif said.person is not None and len(child) <= 40:
         result.people.setdefault(child.strip().lower(), said.person)

@@ -50,7 +50,7 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//"
+    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])(?!\s*+\[[^\[\]\n\"'“]{1,40}\][ :]{1,3}[\w\[*])|({)(?=\s*+(?:[{\"'“]|/[/*]"
     r"|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
@@ -143,7 +143,7 @@ def _double_backslashes(text: str) -> tuple[str, int]:
 
 
 _TOKEN = compile_later(
-    r"(?>(?:[\s,;]|//[^\n]*)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
+    r"(?>(?:[\s,;]|//[^\n]*|/\*[^*]*\*/)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
     r"|[\"“”'‘]|(?:(?<=:)|(?<=:[ ]))`(?!`))|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", "`": "`", '"""': '"""'}
@@ -153,6 +153,7 @@ _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefine
 _AFTER_VALUE = compile_later(
     r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)"
 )
+_CHANCE = compile_later(r"(?i)[\w ]{0,30}?(?:probability|likelihood|chance)[\w ]{0,30}\Z")
 _AFTER_KEY = compile_later(r"\s*+(?::|=>)")
 _NEXT_KEY = compile_later(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
 _UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -162,7 +163,8 @@ _MARK = compile_later(r"\\.|[\"”’'`\n]", re.DOTALL)
 class _Frame:
     """A container that is still open."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, listed: bool) -> None:
+        self.listed = listed
         self.items: list[tuple[str | None, Any]] = []
         self.key: str | None = None
 
@@ -173,6 +175,11 @@ class _Frame:
     def read_colon(self) -> None:
         if self.key is None and self.items and self.items[-1][0] is None:
             self.key = str(self.items.pop()[1])
+
+    def is_unclosed_list(self) -> bool:
+        """Return whether a list ends with the key of the probability, so that its bracket is missing."""
+        *values, (name, key) = self.items
+        return self.listed and name is None and bool(values) and _CHANCE.match(str(key)) is not None
 
     def find_value(self) -> Any:
         if any(key is not None for key, _ in self.items):
@@ -207,7 +214,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
                     continue
                 except (ValueError, RecursionError):
                     tries += 1
-            stack.append(_Frame())
+            stack.append(_Frame(listed=match["open"] == "["))
         elif kind == "close":
             # A bracket of the wrong kind closes a container, too: another bracket was forgotten.
             done = stack.pop().find_value()
@@ -215,6 +222,11 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
                 return done, at, False
             stack[-1].add(done)
         elif kind == "colon":
+            if len(stack) > 1 and stack[-1].items and stack[-1].is_unclosed_list():
+                _, word = stack[-1].items.pop()
+                done = stack.pop().find_value()
+                stack[-1].add(done)
+                stack[-1].add(word)
             stack[-1].read_colon()
         elif kind == "quote":
             string, at = _read_string(text, at, match["quote"], is_value=stack[-1].key is not None)

@@ -25,7 +25,7 @@ _WHAT = (
 )  # fmt: skip
 _ENDED = frozenset({"ended", "end", "end_of_conversation", "end_conversation", "is_end", "done", "finished"})
 # Other keys that models put next to a turn. An object with any further key belongs to the lesson.
-_BESIDE = frozenset(
+_NEXT_TO_TURN = frozenset(
     {
         *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts",
             "thinking", "reasoning",
@@ -160,7 +160,7 @@ def _read_lone_turn(values: tuple[Any, ...]) -> str | None:
     texts = [
         child for key, (_, child) in zip(keys, value, strict=True) if key in _WHAT and isinstance(child, str)
     ]
-    strange = [key for key in keys if key not in _WHAT and key not in _BESIDE]
+    strange = [key for key in keys if key not in _WHAT and key not in _NEXT_TO_TURN]
     return texts[0] if len(texts) == 1 and not strange else None
 
 

@@ -229,7 +229,7 @@ class _Page:
         found += [
             self._make_rare(match, "within")
             for match in islice(_WITHIN.of(self._roles).finditer(self.text), MAX_LINES)
-            if self._is_behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__")))
+            if self._follows_sentence(match.start(), bold=match["prefix"].endswith(("**", "__")))
         ]
         manners: dict[str, list[RoleLine]] = {}
         for line in found:
@@ -262,7 +262,7 @@ class _Page:
         enough = manner in _ENOUGH and (speaking - {self._own} or (opens and lines[0].role in speaking))
         return lines if speaking and (both or enough) else []
 
-    def _is_behind_sentence(self, at: int, *, bold: bool) -> bool:
+    def _follows_sentence(self, at: int, *, bold: bool) -> bool:
         """Return whether the place is inside a line, after the end of a sentence unless the label there is
         bold."""
         before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()

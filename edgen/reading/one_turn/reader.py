@@ -31,7 +31,7 @@ from edgen.reading.text import surroundings
 from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker, find_short_marker
 from edgen.reading.text.markup import without_markup
-from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, strip_turn_debris, trim, unquote
+from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_after, strip_turn_debris, trim, unquote
 from edgen.reading.text.thinking import drop_thinking
 
 _LABELLED_THOUGHT = compile_later(r"(?i)\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)")
@@ -45,7 +45,7 @@ _TOKENS_BEFORE = RolePattern(
     r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>"
     r"|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
 )
-_TOKENS_BEHIND = compile_later(
+_TOKENS_AFTER = compile_later(
     r"(?i)(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z"
 )
 _HANDED_OVER = compile_later(
@@ -151,7 +151,7 @@ class _Reader:
         if "<" not in text and "[" not in text:
             return text
         left = _TOKENS_BEFORE.of(self._roles).sub("", text, count=1)
-        tail = _TOKENS_BEHIND.search(left, max(0, len(left) - 400))
+        tail = _TOKENS_AFTER.search(left, max(0, len(left) - 400))
         if tail is not None and not ("</s>" in tail.group() and "<s>" in left):
             left = left[: tail.start()]
         over = _TURN_OVER.search(left)
@@ -213,7 +213,7 @@ class _Reader:
         self._repairs += marked.repairs
         behind = text[marked.end :]
         self._behind = behind if behind.strip(" \t\r\n`~") else ""
-        note_words_behind(self._behind.rstrip("` \r\n~"), self._repairs)
+        note_words_after(self._behind.rstrip("` \r\n~"), self._repairs)
         return marked.said
 
     def _strip_quotes(self, text: str) -> str:

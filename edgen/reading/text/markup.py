@@ -47,7 +47,7 @@ _PART = compile_later(
 )
 _CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance|\bp=[\"']?[01]?\.\d")
 # A line that names a speaker without any markup.
-_PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
+_PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b(?!['’]s\s)[^\n:<\[{]{0,30}[:：]")
 # The beginning and the end of a label while tags are removed. Texts that can be stored hold neither.
 _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/[\w-]{1,30}|[^\W\d][\w-]{0,30}(?:\s[^<>\n]{0,200})?/?)>"
@@ -71,22 +71,23 @@ _SPOKEN = rf"(?:{'|'.join(_TEXT_TAGS)})"
 _NAMES = "|".join(sorted(_SPEAKER_TAGS))
 _NOTES = rf"(?:\s*<(?!(?:{_SPOKEN}|{_NAMES})\b)(?P<note>\w{{1,30}})>[^<>\n]{{0,80}}</(?P=note)>){{1,4}}"
 _NOTES_AFTER = compile_later(rf"(?i)(</{_SPOKEN}>(?:\s*{_ANY}){{0,4}}?){_NOTES}(?=\s*(?:{_ANY}|{_BEGIN}|\Z))")
-_BEHIND = compile_later(rf"(?i){_END}(?:{_NOTES}(?=\s*<{_SPOKEN}\b))?\s*(?:{_OPEN}\s*)*")
+_AFTER_LABEL = compile_later(rf"(?i){_END}(?:{_NOTES}(?=\s*<{_SPOKEN}\b))?\s*(?:{_OPEN}\s*)*")
 _ANY_TAG = compile_later(_ANY)
 _CLOSING_NEXT = compile_later(rf"\s*{_CLOSE}")
 _OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
 _STOPS = frozenset(".!?…。！？")
 _BLANKS = 16  # characters between two tags
 _FEW_LABELS = 3  # names after texts: fewer may sign a quotation
-_ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
+_ENTITY = compile_later(r"&(?:lt|gt|quot|apos|amp|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 
 _ESCAPED = RolePattern(r"(?i)&lt;(?:[a-z]{1,20}\s[^<>&\n]{0,60}[\"'])?(ROLE|CALLED)\b")
-_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](ROLE|CALLED)\b")
+_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](?:[^\n\[(]{1,40}\()?(ROLE|CALLED)\b")
 _BB_TAG = compile_later(r"(?i)\[/?[biu]\]")
 _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
-_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
+_LATEX_LABEL = RolePattern(
+    r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](?:[^\n\]}(]{1,40}\()?(ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]"
+)
 _LATEX = compile_later(
     r"\n[ \t]*(?:\\(?:noindent|item)\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
     r"|(?:sub){0,2}section)\*?[ ]?[\[{]([^\[\]{}\n:]{1,60}):?[\]}]:?"
@@ -111,9 +112,9 @@ def without_markup(text: str, roles: RoleWords) -> str:
         marks = list_marks(text)
     if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
         text = ("\n" + text).replace("\nNOTE ", "\n").replace("</v>", "")
-        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
-    if "<" in marks and holds_pair(text, "</"):
-        return _without_tags(text, roles)
+        return _CUE.sub(lambda shown: f"\n{shown[1]}: " if shown[1] else "\n", text)[1:]
+    if "<" in marks and holds_pair(text, "</") and (lines := _without_tags(text, roles)) is not text:
+        return lines
     if "[" in marks and holds_pair(text, "[/"):
         if _names_two(_BB, "\n" + text, roles):
             return _BB_TAG.sub("**", text)
@@ -203,6 +204,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
             words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
+            words += [] if name is None else _WORD.findall(name.partition("(")[2])[:1]
             if known.isdisjoint(map(str.lower, words)):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
@@ -233,13 +235,13 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         return text
     rewritten = _NOTES_AFTER.sub(r"\1", rewritten)
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
-    before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
+    before, label, last = _AFTER_LABEL.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as
     # well, unless they were opened in the turn.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)
-    return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), rewritten) if "&" in rewritten else rewritten
 
 
 def _is_next(text: str, tag: str, at: int) -> bool:

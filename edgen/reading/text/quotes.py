@@ -35,6 +35,8 @@ _TAG = compile_later(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\
 _BARE_SINGLE = compile_later(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = compile_later(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
+# A written line break: several of them, one before a list's mark, or one between sentences.
+_BREAK = compile_later(r"(?<!\\)(?:(?:\\n){2,3}|\\n(?=(?:[-*•–]|\d{1,2}[.)])[ ])|(?<=[.!?:…])\\n(?=[A-Z“(]))")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
@@ -83,13 +85,11 @@ def unwrap_plain(text: str, first: str) -> str | None:
     )
     if not inner:
         return None
-    if '"' in inner:
-        if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
-            return None
-        inner = inner.replace('\\"', '"')
+    if '"' in inner and first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
+        return None
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
-    return inner.strip()
+    return _unescape(inner, first).strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
@@ -101,8 +101,8 @@ def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: boo
     at = max([body.rfind(closer, start, stop) for closer in closers])
     if at < 0 or (not escaped and _is_escaped(body, at)):
         return -1
-    behind = body[at + 1 : stop]
-    closes = not behind.strip(" \t\r\n,;.]}") or (len(behind) < 100 and _TAG.match(behind))
+    after = body[at + 1 : stop]
+    closes = not after.strip(" \t\r\n,;.]}") or (len(after) < 100 and _TAG.match(after))
     return at if closes else -1
 
 
@@ -134,30 +134,36 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
         repairs.append(Repair.STAGE_TAG)
         first = body[:1]
     if first not in openers:
-        return _unescape_quotes(strip_debris(body, repairs))
+        return strip_debris(body, repairs).replace('\\"', '"')
     at = find_closing(body, CLOSERS[first], 1, len(body))
     if at < 0:
         at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
         if first in "'’‘" or _is_balanced(body, first):  # else an apostrophe would go
-            return _unescape_quotes(strip_debris(body, repairs))
+            return _unescape(strip_debris(body, repairs), first)
         repairs.append(Repair.MISSING_QUOTE)
-        return _unescape_quotes(strip_debris(body[1:].lstrip(), repairs))
+        return _unescape(strip_debris(body[1:].lstrip(), repairs), first)
     inner = body[1:at]
     if _is_two_quotations(inner, body[at]):
-        return _unescape_quotes(body)
+        return _unescape(body, first)
     if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
     inner = inner.strip()
     if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
         repairs.append(Repair.STRAY_DEBRIS)
         inner = inner[1:-1]
-    return _unescape_quotes(strip_debris(inner, repairs))
+    return _unescape(strip_debris(inner, repairs), first)
 
 
-def _unescape_quotes(text: str) -> str:
-    r"""Return the text with `"` for `\"`; other backslashes belong to the speaker."""
-    return text.replace('\\"', '"') if '\\"' in text else text
+def _unescape(text: str, opener: str) -> str:
+    r"""Return a text with `"` for `\"`, and line breaks for `\n` where no code and no formula has it.
+
+    Other backslashes belong to the speaker.
+    """
+    if "\\" not in text:
+        return text
+    text = text.replace('\\"', '"').replace("\\'", "'" if opener == "'" else "\\'")
+    return _BREAK.sub(lambda written: written[0].replace("\\n", "\n"), text)
 
 
 def _is_balanced(body: str, opener: str) -> bool:
@@ -176,14 +182,14 @@ def _is_two_quotations(inner: str, closer: str) -> bool:
     return inner[at + 1 : at + 2].isspace() or inner[at + 1 : at + 2] in tuple(".,;:?!")
 
 
-def note_words_behind(behind: str, repairs: list[str]) -> None:
+def note_words_after(after: str, repairs: list[str]) -> None:
     """Note the repair for words or a stage tag after an end marker, but not for leftovers of the layout."""
-    rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
+    rest = after.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
     if not rest:
         return
-    quote = max(behind.rfind('"'), behind.rfind("”"))
+    quote = max(after.rfind('"'), after.rfind("”"))
     tagged = (
-        quote >= 0 and not behind[:quote].strip(' \t.,"”\\') and _TAG.match(behind[quote + 1 : quote + 100])
+        quote >= 0 and not after[:quote].strip(' \t.,"”\\') and _TAG.match(after[quote + 1 : quote + 100])
     )
     repairs.append(Repair.STAGE_TAG if tagged else Repair.AFTER_END_MARKER)
 
@@ -329,15 +335,15 @@ def _unquote_paired(text: str, names: list[str], *, labelled: bool) -> str | Non
     return text[1:at]
 
 
-def _is_whole_turn(inner: str, behind: str, labelled: bool) -> bool:
-    """Return whether closing marks followed by `behind` enclose a whole turn.
+def _is_whole_turn(inner: str, after: str, labelled: bool) -> bool:
+    """Return whether closing marks followed by `after` enclose a whole turn.
 
     `"La casa" (the house)` and `"Energy".` only begin with a quotation.
     """
-    behind = behind.strip(" \t\r\n,;]}")
-    if not behind:
+    after = after.strip(" \t\r\n,;]}")
+    if not after:
         return bool(inner.strip())
-    return labelled or (behind == "." and inner.rstrip().endswith(_ENDS))
+    return labelled or (after == "." and inner.rstrip().endswith(_ENDS))
 
 
 def strip_turn_debris(text: str, repairs: list[str]) -> str:

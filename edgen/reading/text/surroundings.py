@@ -40,7 +40,7 @@ _NUMBER = (
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,%]{{1,20}}[ ]){{0,8}}"
+    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|]{{1,20}}[ ]){{0,8}}"
     r"(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?:(?![^\W_])|(?=(?-i:[A-Z])))|(?:likely|p(?:r|rob)?\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
@@ -50,7 +50,7 @@ LAST_STOP = compile_later(
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
     r"|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
-    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr|scene|script|lesson|session))\b)"
     r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z)"
     # A number in a box, and a probability that breaks off.
     r"|(?P<stub>\${0,2}\\boxed\{[^{}\n]{1,9}\}\${0,2}[^\S\n]{0,9}(?=\n|\Z)|[*_#]{0,4}[ ]?prob[abilty]{0,6}\s*\Z))"
@@ -160,6 +160,8 @@ def read_value_of_line(line: str) -> str | None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
         return None
+    if " | " in line:  # `Turns: 10 | Probability: 0.3`
+        line = next((part for part in line.split(" | ") if _SEPARATOR.search(part) and mentions(part)), line)
     if "[" in line or "<" in line:
         line = _INLINE_MARKUP.sub(" ", _CALL_OUT.sub("", line))
     line = _SCALE.sub("", line)
@@ -269,12 +271,12 @@ def is_list_opened(head: str) -> bool:
     )
 
 
-def is_end_of_speech(said: str, behind: str) -> bool:
+def is_end_of_speech(said: str, after: str) -> bool:
     """Return whether the words before an end marker on its line are speech, not a probability."""
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False
-    return not read_value_of_line(line) or bool(split_probabilities(behind)[0])
+    return not read_value_of_line(line) or bool(split_probabilities(after)[0])
 
 
 def find_end_of_turn(
@@ -345,13 +347,13 @@ def _stops(kind: str | None, said: str, at: int, last: bool, bracketed: bool) ->
     return kind in ("special", "stub")
 
 
-def close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
+def close_quotation(said: str, after: str, openers: Collection[str]) -> str:
     """Return the words before an end marker, with the closing quotation mark that stands after the marker."""
     start = len(said) - len(said.lstrip())
     first = said[start : start + 1]
     if first not in openers or _find_last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
         return said
-    line = behind.partition("\n")[0]
+    line = after.partition("\n")[0]
     return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
 
 
