@@ -25,7 +25,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins import background
-from edgen.core.plugins.faults import find_fault
+from edgen.core.plugins.faults import describe_interrupted, find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import (
     columns,
@@ -253,7 +253,7 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         run()
     except SystemExit as end:
         if end.code == 128 + signal.SIGINT:  # typer's exit for a signal before the command ran
-            return _end_interrupted()
+            return _end_interrupted(describe_interrupted(end))
         if not _is_typers(end) and (fault := find_fault(end)) is not None:  # a plugin must not end edgen
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
@@ -262,7 +262,7 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
     except (KeyboardInterrupt, Interruption) as error:
         if (fault := find_fault(error)) is not None:
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        return _end_interrupted()
+        return _end_interrupted(describe_interrupted(error))
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
@@ -307,14 +307,17 @@ def find_signal() -> int:
     return _came[0] if _came else signal.SIGINT
 
 
-def _end_interrupted() -> CommandEnd:
-    """Return the end by a signal. Call it before Python destroys half-made objects in the traceback, which
+def _end_interrupted(running: str | None = None) -> CommandEnd:
+    """Return the end by a signal. `running`: the plugin whose code ran, if known. Call it before Python destroys half-made objects in the traceback, which
     would print warnings."""
     _silence_cleanup_warnings()
     number = find_signal()
     if number == signal.SIGINT:
-        return CommandEnd(130, "interrupted.", reason="interrupted")
-    text = "terminated; finished results are stored, and no file is half written."
+        text = "interrupted."
+    else:
+        text = "terminated; finished results are stored, and no file is half written."
+    if running is not None:
+        text += f" {running} was running."
     return CommandEnd(128 + number, text, reason="interrupted")
 
 
