@@ -290,7 +290,7 @@ def _refused() -> tuple[Case, ...]:
         "run",
         "--labels",
         "quality",
-        *_settings({"backends.annotator": _REFUSED["backends.default"]}),
+        *_settings({"backends.annotator": _REFUSED["backends.default"], "limits.attempts": 20}),
     )
     cases = {
         "refused": (quick,),

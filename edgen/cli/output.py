@@ -308,8 +308,8 @@ def find_signal() -> int:
 
 
 def _end_interrupted(running: str | None = None) -> CommandEnd:
-    """Return the end by a signal. `running`: the plugin whose code ran, if known. Call it before Python destroys half-made objects in the traceback, which
-    would print warnings."""
+    """Return the end by a signal. `running`: the plugin whose code ran, if known. Call it before Python
+    destroys half-made objects in the traceback, which would print warnings."""
     _silence_cleanup_warnings()
     number = find_signal()
     if number == signal.SIGINT:

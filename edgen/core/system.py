@@ -186,7 +186,7 @@ def hold_signals() -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def ring_alarm(seconds: float, handler: Callable[[FrameType | None], None]) -> Iterator[None]:
+def set_alarm(seconds: float, handler: Callable[[FrameType | None], None]) -> Iterator[None]:
     """Call `handler` with the running frame after so many seconds, then every second, until the body ends; it
     may raise. Do nothing outside of the main thread, and on a system without timers."""
     if ALARM is None or threading.current_thread() is not threading.main_thread():

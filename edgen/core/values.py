@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.text import cut
-
 Role = str
 ROLES = ("Teacher", "Student")  # roles of a space that names none
 END_MARKER = "[end of conversation]"
@@ -175,6 +173,8 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
         if (reason := _read_reason(self.reason)) is not self.reason:
             msgspec.structs.force_setattr(self, "reason", reason)
         if isinstance(self.detail, str) and len(self.detail) > _MOST_DETAIL:
+            from edgen.core.text import cut  # most rejections need none
+
             msgspec.structs.force_setattr(self, "detail", cut(self.detail, _MOST_DETAIL))
 
     @property

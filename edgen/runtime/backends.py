@@ -18,7 +18,7 @@ from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.core.plugins.faults import blame, find_running_fault, refuse_value, require_type
 from edgen.core.registry import find, find_plugin, part_of
-from edgen.core.system import limit_open_files, ring_alarm
+from edgen.core.system import limit_open_files, set_alarm
 from edgen.core.text import replace_surrogates, shorten
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
@@ -151,7 +151,7 @@ async def close_backend(provider: str, backend: Backend) -> None:
         return
     closing = asyncio.timeout(CLOSING)
     try:
-        with ring_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
+        with set_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
             async with closing:
                 await backend.aclose()
     except Exception as error:  # noqa: BLE001 - raised again

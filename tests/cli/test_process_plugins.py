@@ -1,5 +1,5 @@
-"""Plugins that act on the whole process, take for ever, or return texts without measure: the command ends with
-a sentence that names them, files stay where they belong, and texts are cut."""
+"""Plugins that act on the whole process, never end, or return texts without measure: the command ends with a
+sentence that names them, files stay where they belong, and texts are cut."""
 
 from __future__ import annotations
 
