@@ -107,7 +107,7 @@ def test_each_unit_is_run_once_whatever_waits_and_fails(
     count: int, places: int, spare: int, seed: int
 ) -> None:
     """Units retry at random, and one may fail or be cancelled: none runs twice, none is left out unless one
-    fails, workers are as many as there may be, and no task is left behind."""
+    fails, workers are as many as there may be, and no task is left over."""
     rng = random.Random(seed)
     at_once = places + spare
     failing = rng.choice([None, None, rng.randrange(30)])
