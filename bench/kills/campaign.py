@@ -143,13 +143,13 @@ def _sweep(bench: Bench, chosen: list[Case], options: Options, rng: random.Rando
 async def _servers(wanted: bool) -> AsyncIterator[dict[str, str]]:
     """Start the simulator's servers, where a case needs them; yield their addresses.
 
-    FAST ends a batch at once, SLOW after an hour. REFUSING refuses or breaks off half of the attempts.
+    FAST ends a batch at once, SLOW after an hour. REFUSING refuses or breaks off a third of the attempts.
     """
     servers, addresses = [], {}
     kinds = {
         "FAST": ("--batch-seconds", "0"),
         "SLOW": ("--batch-seconds", "3600"),
-        "REFUSING": ("--faults", "429=0.4:0.05,503=0.05,reset=0.05"),
+        "REFUSING": ("--faults", "429=0.25:0.05,503=0.05,reset=0.05"),
     }
     try:
         for name, options in kinds.items() if wanted else ():

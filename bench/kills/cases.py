@@ -275,7 +275,7 @@ def _across() -> tuple[Case, ...]:
 
 
 def _refused() -> tuple[Case, ...]:
-    """Return commands whose service refuses and breaks off half of the attempts, so calls wait for retries
+    """Return commands whose service refuses and breaks off a third of the attempts, so calls wait for retries
     all the time and other units begin meanwhile."""
     quick = _job("quickstart", *_settings(_REFUSED), count=8)
     topped_up = _job("quickstart", *_settings({**_REFUSED, "gates": _GATES, "top_up": True}), count=6)
