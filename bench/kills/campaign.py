@@ -143,12 +143,17 @@ def _sweep(bench: Bench, chosen: list[Case], options: Options, rng: random.Rando
 async def _servers(wanted: bool) -> AsyncIterator[dict[str, str]]:
     """Start the simulator's servers, where a case needs them; yield their addresses.
 
-    FAST ends a batch at once, SLOW after an hour.
+    FAST ends a batch at once, SLOW after an hour. REFUSING refuses or breaks off a third of the attempts.
     """
     servers, addresses = [], {}
+    kinds = {
+        "FAST": ("--batch-seconds", "0"),
+        "SLOW": ("--batch-seconds", "3600"),
+        "REFUSING": ("--faults", "429=0.25:0.05,503=0.05,reset=0.05"),
+    }
     try:
-        for name, seconds in (("FAST", "0"), ("SLOW", "3600")) if wanted else ():
-            servers.append(await fork_server.start("simulator", "--port", "0", "--batch-seconds", seconds))
+        for name, options in kinds.items() if wanted else ():
+            servers.append(await fork_server.start("simulator", "--port", "0", *options))
             line = (await servers[-1].stderr.readline()).decode()
             addresses[name] = "http://" + line.partition("http://")[2].split("/")[0]
         yield addresses

@@ -64,6 +64,14 @@ _SERVER = {
     for kind, place in (("openai", "FAST/v1"), ("gemini", "FAST"), ("anthropic", "FAST"))
 }  # fmt: skip
 _FLEET = {"backends.default": {**_SERVER["openai"]["backends.default"], "base_url": ["FAST/v1", "SLOW/v1"]}}
+_REFUSED = {
+    "backends.default": {**_SERVER["openai"]["backends.default"], "base_url": "REFUSING/v1"},
+    "limits.in_flight": 3,
+    "limits.attempts": 20,
+}
+_REFUSED_ROLES = {
+    f"backends.{role}": _REFUSED["backends.default"] for role in ("teacher", "student", "judge")
+}
 _PERSON = {
     "backends.student": {"type": "human"},
     "replicates": 1,
@@ -88,7 +96,7 @@ limits: {budget: budget.yaml}
 def cases() -> tuple[Case, ...]:
     """Return all cases; the quick ones of each kind come early."""
     return (
-        *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(), *_across()
+        *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(), *_across(), *_refused()
     )  # fmt: skip
 
 
@@ -264,3 +272,39 @@ def _across() -> tuple[Case, ...]:
         Case("compare with data", ("compare", "data", "run", "-o", "compared.json"), (_QUICK, dialogs)),
         Case("space from-ed", ("space", "from-ed", "data/*.json", "-o", "new.yaml"), (_QUICK, ("export", "run", "--to", "ed", "-o", "data"))),
     )  # fmt: skip
+
+
+def _refused() -> tuple[Case, ...]:
+    """Return commands whose service refuses and breaks off a third of the attempts, so calls wait for retries
+    all the time and other units begin meanwhile."""
+    quick = _job("quickstart", *_settings(_REFUSED), count=8)
+    topped_up = _job("quickstart", *_settings({**_REFUSED, "gates": _GATES, "top_up": True}), count=6)
+    talks = _job(
+        "selfplay",
+        *_settings({**_REFUSED, **_REFUSED_ROLES, "replicates": 2, "selfplay.max_turns": 3}),
+        count=3,
+    )
+    arms = _job("quickstart", *_settings({**_REFUSED, "arms": _ARMS, "limits.arms_at_once": 2}), count=4)
+    labels = (
+        "annotate",
+        "run",
+        "--labels",
+        "quality",
+        *_settings({"backends.annotator": _REFUSED["backends.default"], "limits.attempts": 20}),
+    )
+    cases = {
+        "refused": (quick,),
+        "refused, top-up": (topped_up,),
+        "refused, selfplay": (talks,),
+        "refused, rounds": (
+            _job("tutoring", *_settings({**_REFUSED, "tutoring": {**_POOL, "student_turns": 1}}), count=2),
+        ),
+        "refused, arms at once": (arms,),
+        "refused, budget": (
+            _job("quickstart", *_settings({**_REFUSED, "limits.max_tokens": 10_000_000}), count=6),
+        ),
+        "refused, after a deadline": ((*topped_up, "--for", "0.3s"), topped_up),
+        "refused, annotate": (_QUICK, labels),
+        "refused, partitions": (_job("quickstart", *_settings({**_REFUSED, "partitions": 2}), count=6),),
+    }
+    return tuple(Case(name, words[-1], words[:-1], served=True) for name, words in cases.items())

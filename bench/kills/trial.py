@@ -134,8 +134,8 @@ class Bench:
         seconds = clock() - began
         if ended.code not in (0, 3):
             raise SystemExit(f"{case.name} ended with {ended.code} undisturbed: {ended.err}")
-        asked, _, steps = _read_log(place / _LOG)
-        if asked and max(asked.values()) > 1:
+        stored, _, steps = _read_log(place / _LOG)
+        if stored and max(stored.values()) > 1:
             raise SystemExit(f"{case.name}: calls share a key, so that they cannot be told apart")
         left = Left(ended.code, _files(place), steps, seconds)
         shutil.rmtree(place)
@@ -292,26 +292,24 @@ def _conserved(run: Path) -> list[str]:
 
 
 def _read_log(path: Path) -> tuple[Counter[str], set[str], int]:
-    """Return the calls and the steps in a log.
+    """Return the answers and the steps in a log.
 
-    How often each call was made; the calls made after their answer had been stored; the steps of the last
-    start that was not killed.
+    How often each answer was stored; the calls made after their answer had been stored; the steps of the
+    last start that was not killed.
     """
-    asked: Counter[str] = Counter()
-    stored: set[str] = set()
+    stored: Counter[str] = Counter()
     again: set[str] = set()
     steps = 0
     for line in path.read_text().splitlines() if path.exists() else []:
         kind, _, value = line.partition(" ")
         if kind == "A":
-            asked[value] += 1
             if value in stored:
                 again.add(value)
         elif kind == "S":
-            stored.add(value)
+            stored[value] += 1
         elif kind == "N":
             steps = int(value)
-    return asked, again, steps
+    return stored, again, steps
 
 
 def _files(place: Path) -> dict[str, str | None]:

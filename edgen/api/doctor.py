@@ -176,7 +176,7 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
     except ProviderError as error:
         diagnosis.fail(role, str(error), error.exit_code)
     finally:
-        await backend.aclose()
+        await close_backend(config.provider, backend)
 
 
 class _Checked(NamedTuple):

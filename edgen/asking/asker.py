@@ -44,6 +44,7 @@ from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
 LEAST_REQUESTS = 50  # that a plugin's asker may make about one unit in any case
+MOST_RECORD = 1_000_000  # bytes of the record that a plugin's asker keeps for a unit
 _SLACK = 4  # times the requests that it expects
 
 Unit = TypeVar("Unit")  # the content of a unit's prompt
@@ -175,6 +176,9 @@ class Asker(Tasks, Generic[Unit, Result]):
             except Exception as error:  # noqa: BLE001 - raised again
                 blame("asker", name, error, f"for the answer {shorten(repr(result), 80)}")
             require_type("asker", name, kept, msgspec.Struct, "a record from `keep`")
+            if len(record) > MOST_RECORD and find_plugin("asker", name) is not None:
+                said = f"returned a record of {len(record):,} bytes from `keep`; a unit has {MOST_RECORD:,} at most"
+                refuse_value("asker", name, said)
             if (flaw := self.find_flaw(kept)) is not None:
                 return Settled(Status.REJECTED, flaw.code, flaw.detail, record)
             return Settled.accepted(record)

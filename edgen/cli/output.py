@@ -25,7 +25,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins import background
-from edgen.core.plugins.faults import find_fault
+from edgen.core.plugins.faults import describe_interrupted, find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import (
     columns,
@@ -265,14 +265,14 @@ def _find_end(error: BaseException) -> CommandEnd:
     match error:
         case SystemExit():
             if _is_signals(error):
-                return _end_interrupted()
+                return _end_interrupted(describe_interrupted(error))
             return CommandEnd(
                 error.code if isinstance(error.code, int) else int(error.code is not None), exit=error
             )
         case EdgenError():
             return CommandEnd(error.exit_code, str(error), reason=error.reason)
         case KeyboardInterrupt() | Interruption():
-            return _end_interrupted()
+            return _end_interrupted(describe_interrupted(error))
         case OSError():
             if _is_too_many_files(error):
                 text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
@@ -314,14 +314,17 @@ def find_signal() -> int:
     return _came[0] if _came else signal.SIGINT
 
 
-def _end_interrupted() -> CommandEnd:
-    """Return the end by a signal. Call it before Python destroys half-made objects in the traceback, which
-    would print warnings."""
+def _end_interrupted(running: str | None = None) -> CommandEnd:
+    """Return the end by a signal. `running`: the plugin whose code ran, if known. Call it before Python
+    destroys half-made objects in the traceback, which would print warnings."""
     _silence_cleanup_warnings()
     number = find_signal()
     if number == signal.SIGINT:
-        return CommandEnd(130, "interrupted.", reason="interrupted")
-    text = "terminated; finished results are stored, and no file is half written."
+        text = "interrupted."
+    else:
+        text = "terminated; finished results are stored, and no file is half written."
+    if running is not None:
+        text += f" {running} was running."
     return CommandEnd(128 + number, text, reason="interrupted")
 
 

@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from edgen.core.text import cut
+
 _MOST_PROBLEMS = 50  # maximum listed problems of a file of lines; the others are counted
 
 
@@ -241,6 +243,9 @@ def limit_attempts(kind: FailureKind, attempts: int) -> int:
     return min(attempts, _FEW.get(kind, attempts)) if kind in RETRYABLE else 1
 
 
+MOST_MESSAGE = 2_000  # characters of a failure's message
+
+
 class CallError(Exception):
     """A failed attempt at one call.
 
@@ -259,11 +264,12 @@ class CallError(Exception):
         unsent: bool = False,
     ) -> None:
         self.kind = kind
-        self.message = message
+        # A plugin may give anything, which is checked later.
+        self.message = cut(message, MOST_MESSAGE) if isinstance(message, str) else message
         self.status = status
         self.retry_after = retry_after
         self.unsent = unsent
-        super().__init__(kind, message, status, retry_after)
+        super().__init__(kind, self.message, status, retry_after)
 
     def __str__(self) -> str:
         status = f" (HTTP {self.status})" if self.status is not None else ""

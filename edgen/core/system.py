@@ -13,6 +13,7 @@ import contextvars
 import errno
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -182,6 +183,22 @@ def hold_signals() -> Callable[[], None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     return release
+
+
+@contextlib.contextmanager
+def set_alarm(seconds: float, handler: Callable[[FrameType | None], None]) -> Iterator[None]:
+    """Call `handler` with the running frame after so many seconds, then every second, until the body ends; it
+    may raise. Do nothing outside of the main thread, and on a system without timers."""
+    if ALARM is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(ALARM, lambda _number, frame: handler(frame))
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(ALARM, before)
 
 
 _HANDLERS = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.output")  # modules that handle signals

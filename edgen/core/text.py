@@ -37,6 +37,14 @@ def escape_invisible(text: str) -> str:
     return "".join(escape_character(char) if _is_hidden(char) else char for char in text)
 
 
+def cut(text: str, most: int) -> str:
+    """Return the text, or its beginning with a mark that says how long it was: at most `most` characters."""
+    if len(text) <= most:
+        return text
+    mark = f"… (cut; it has {len(text):,} characters)"
+    return text[: most - len(mark)] + mark
+
+
 def is_forbidden(char: str) -> bool:
     """Return whether this character is forbidden in a text of one line, such as a value of a space."""
     return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES

@@ -157,6 +157,9 @@ def _read_reason(reason: str) -> str:
     return _OWN_REASONS.get(reason, reason)
 
 
+_MOST_DETAIL = 2_000  # characters of a rejection's detail
+
+
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     """The outcome of an answer that is not a conversation. Raises ValueError unless the reason is a short
     name."""
@@ -169,6 +172,10 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if (reason := _read_reason(self.reason)) is not self.reason:
             msgspec.structs.force_setattr(self, "reason", reason)
+        if isinstance(self.detail, str) and len(self.detail) > _MOST_DETAIL:
+            from edgen.core.text import cut  # most rejections need none
+
+            msgspec.structs.force_setattr(self, "detail", cut(self.detail, _MOST_DETAIL))
 
     @property
     def code(self) -> str:

@@ -37,11 +37,14 @@ from edgen.store.split_side import read_test_side
 
 
 def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str, str]]:
-    """Yield (file, difference) for each finished file that does not match the run's ledger; nothing for an
-    unfinished run. `side`: the test side over all the job's arms. Memory: one record."""
+    """Yield (file, difference) for each finished file that does not match the run's ledger. `side`: the test
+    side over all the job's arms. For an unfinished run, only files of an earlier end of it are compared, with
+    their digests. Memory: one record."""
     with LedgerReader(run.ledger) as view:
-        job = load_kept_job(run.job)
-        if view.read_fact(WRITTEN) != compute_files_mark(job, view.status, side):
+        job, mark = load_kept_job(run.job), view.read_fact(WRITTEN)
+        if mark != compute_files_mark(job, view.status, side):
+            if mark:  # without one, they are being written
+                yield from _find_changed_files(run, view.read_fact(FILE_DIGESTS), kept=False)
             return
         counts: Counter[bool] = Counter()
         for group, count in view.iterate_groups():
@@ -58,9 +61,15 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
         for name in listed:
             yield f"shards/{name}", "the manifest lists it, and the ledger has no records for it"
         known = view.read_fact(FILE_DIGESTS)
+    yield from _find_changed_files(run, known, kept=True)
+
+
+def _find_changed_files(run: RunFolder, known: str | None, *, kept: bool) -> Iterator[tuple[str, str]]:
+    """Yield (file, difference) for each file that has another digest than the known one. `kept`: none may be
+    missing."""
     for name, digest in (msgspec.json.decode(known, type=dict[str, str]) if known else {}).items():
         path = run.shards / name if name == MANIFEST else run.path / name
-        if not path.is_file() or compute_sha256_of_file(path) != digest:
+        if compute_sha256_of_file(path) != digest if path.is_file() else kept:
             yield path.relative_to(run.path).as_posix(), "it was changed after edgen wrote it"
 
 

@@ -19,6 +19,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.person_client import PersonClient
 from edgen.execution.failure_texts import (
     make_backend_prefix,
     make_silence_error,
@@ -174,24 +175,23 @@ class OnlineScheduler:
     async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
         """Run all units, at most `at_once` at a time; begin none after the run is stopped."""
         # Some calls wait from the start, for the places that one commit frees. Where tasks wait for each
-        # other's requests, all workers are needed.
+        # other's requests, or for people, whose requests hold no places, all workers are needed.
         spare = max(0, SLACK - self._limits.in_flight // self._share)
         shared = self._joined is not None or self._work.tasks.sharers > 1
-        await self._workers.run(units, self._run_tasks, at_once, 0 if shared else spare)
+        by_people = any(isinstance(client, PersonClient) for client in self._work.clients.values())
+        await self._workers.run(units, self._run_tasks, at_once, 0 if shared or by_people else spare)
 
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        for unit in units:
-            if self.stopped is not None:
-                return
-            try:
+        try:
+            for unit in units:  # reads the ledger, which may fail as a task may
+                if self.stopped is not None:
+                    return
                 await run_task(self._work, self._recorder, unit, self._asker)
-            except asyncio.CancelledError:
-                if self.stopped is None:
-                    raise
-                return
-            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug is raised again
-                self.stop_for(error)
-                return
+        except asyncio.CancelledError:
+            if self.stopped is None:
+                raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug is raised again
+            self.stop_for(error)
 
     def stop_for(self, error: BaseException) -> None:
         """Stop the run for an error of a unit. Raises the error if it is a bug."""

@@ -16,7 +16,6 @@ import json
 import math
 import pickle
 import shutil
-import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -29,7 +28,7 @@ from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
 from edgen.core.options import CallMode
-from edgen.core.system import is_hangup, run_in_thread
+from edgen.core.system import interrupt, is_hangup, run_in_thread
 from edgen.core.text import quantity
 from edgen.execution.pieces import check_part
 from edgen.execution.progress import Activity, Snapshot, StatusEvent, add_usage
@@ -314,7 +313,8 @@ class _Processes:
             self._stop()
         elif not is_hangup(number):  # one closed terminal may send several
             for unready in self._running.keys() - self._ready:  # these have made no calls
-                self._running[unready].kill()
+                with contextlib.suppress(ProcessLookupError):
+                    self._running[unready].kill()
             self._stopped.clear()
             self._stop()
 
@@ -323,7 +323,9 @@ class _Processes:
         self._stopping = True
         for number in self._ready - self._stopped:
             with contextlib.suppress(ProcessLookupError):
-                self._running[number].send_signal(signal.SIGINT)
+                # Not by its own method, which would take the exit code that the loop waits for.
+                if self._running[number].returncode is None:
+                    interrupt(self._running[number].pid)
         self._stopped |= self._ready
 
     async def _watch(self) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import PairSettings
+from edgen.core.kept_files import require_kept
 from edgen.core.pair import Pair, Side, make_candidate_name
 from edgen.core.values import RejectionReason
 from edgen.preferences.choice import Divergence, PairChoice
@@ -35,7 +36,7 @@ class RolloutOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
     """Return the rollouts of a pair's signals; empty if it has no such signal, or the run no longer has its
-    rollouts. Raises RunError if a conversation is missing."""
+    rollouts. Raises RunError if a conversation is missing, and for a changed file."""
     signals = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
     if not signals:
         return []
@@ -68,7 +69,8 @@ class _Noted(msgspec.Struct):
 
 
 def _find_arm(ledger: Path) -> str | None:
-    """Return the arm whose rollouts a ledger holds."""
+    """Return the arm whose rollouts a ledger holds. Raises DamagedError if the note of it was changed."""
+    require_kept(ledger.with_suffix(".json"), "Restore it from a copy of the run.")
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(ledger.with_suffix(".json").read_bytes(), type=_Noted).arm
     return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,9 +16,9 @@ import msgspec
 from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
-from edgen.core.plugins.faults import blame, refuse_value, require_type
+from edgen.core.plugins.faults import blame, find_running_fault, refuse_value, require_type
 from edgen.core.registry import find, find_plugin, part_of
-from edgen.core.system import limit_open_files
+from edgen.core.system import limit_open_files, set_alarm
 from edgen.core.text import replace_surrogates, shorten
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
@@ -132,11 +134,29 @@ async def close_backends(plan: Plan, backends: Mapping[str, Backend]) -> None:
         await close_backend(configs[name].provider, backend)
 
 
+CLOSING = 15.0  # seconds that a plugin's backend may take to close
+
+
 async def close_backend(provider: str, backend: Backend) -> None:
-    """Close a backend. Raises FaultyPluginError for an error of a plugin's backend."""
-    try:
+    """Close a backend. Raises FaultyPluginError for an error of a plugin's backend, and if it takes more than
+    CLOSING seconds."""
+    said = f"did not return from `aclose` within {CLOSING:g} s"
+
+    def refuse_blocking(frame: FrameType | None) -> None:
+        if (fault := find_running_fault(frame, said)) is not None:
+            raise fault
+
+    if find_plugin("provider", provider) is None:
         await backend.aclose()
+        return
+    closing = asyncio.timeout(CLOSING)
+    try:
+        with set_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
+            async with closing:
+                await backend.aclose()
     except Exception as error:  # noqa: BLE001 - raised again
+        if closing.expired():
+            refuse_value("provider", provider, said)
         blame("provider", provider, error, "in `aclose`")
 
 

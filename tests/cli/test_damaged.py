@@ -195,3 +195,19 @@ def test_an_estimate_names_the_run_that_it_passes_over(command: Command, folder:
     basis = json.loads(ended.out)["basis"]
     assert [run["run"] for run in basis["runs"]] == [str(folder / "other")]
     assert any(f"the ledger of {folder / 'run'} is damaged" in sentence for sentence in basis["said"])
+
+
+def test_a_changed_manifest_of_a_run_that_is_being_extended_is_reported(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "job.yaml").write_text(JOB.replace("simulator}", "simulator, max_tokens: 3000}"))
+    made = ("generate", tmp_path / "job.yaml", "-o", tmp_path / "run", "-n")
+    assert command(*made, "4").code == 0
+    assert command(*made, "8", "--set", "limits.max_tokens=1").code == 4
+    assert command("validate", tmp_path / "run").code == 0
+    manifest = tmp_path / "run" / "shards" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"name": "run"', '"name": "ran"'))
+    ended = command("validate", tmp_path / "run")
+    assert ended.code == 3
+    assert "manifest.json" in ended.out
+    assert "it was changed after edgen wrote it" in ended.out

@@ -123,6 +123,16 @@ def test_the_mean_of_the_rollouts_shown_is_the_labels(made: Path, command: Comma
     assert seen
 
 
+def test_a_changed_note_of_rollouts_is_reported(made: Path, command: Command, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(made, tmp_path / "run"))
+    assert command("pairs", run, *CREDITS["rollouts by probability"]).code in (0, 3)
+    (note,) = (run / "pairs" / "rollouts").glob("*.json")
+    note.write_text(note.read_text().replace('"arm": ""', '"arm": "x"'))
+    said = [command("show", run, str(scenario)).err for scenario in range(3)]
+    assert any(f"{note}: it was changed after edgen wrote it" in one for one in said)
+    assert any("Its rollouts cannot be read: " in one for one in said)
+
+
 def test_a_whole_verdict_is_not_taken_for_a_label_of_rollouts(
     made: Path, command: Command, tmp_path: Path
 ) -> None:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgen.config import Job
-from edgen.core.errors import CallError, FailureKind, ProviderError, ShortError
+from edgen.core.errors import CallError, DataError, FailureKind, ProviderError, ShortError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.planning.plan import Plan
@@ -127,6 +127,58 @@ async def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
     backend = Scripted(delay=random.Random(1).uniform(0.001, 0.004))
     await execute(tmp_path / "run", backend, conversations=100, limits=Limits(in_flight=7))
     assert 5 <= backend.most <= 7
+
+
+class AskedTogether(Scripted):
+    """A backend that answers nobody before this many calls wait for it."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._all = asyncio.Barrier(count)
+
+    async def complete(self, request: Request) -> Reply:
+        await self._all.wait()
+        return await super().complete(request)
+
+
+async def test_people_are_asked_for_all_conversations_however_few_calls_may_be_in_flight(
+    tmp_path: Path,
+) -> None:
+    from edgen.config import Limits
+    from edgen.providers.human.config import HumanConfig
+
+    backends, limits = {"default": HumanConfig()}, Limits(in_flight=1)
+    made = execute(tmp_path / "run", AskedTogether(40), conversations=40, backends=backends, limits=limits)
+    await asyncio.wait_for(made, 60)
+    assert run_status(tmp_path / "run" / "run.db").accepted == 40
+
+
+async def test_a_ledger_that_fails_while_it_lists_units_loses_no_call_in_flight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edgen.config import Limits
+
+    failed = asyncio.Event()
+
+    class Later(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            reply = await super().complete(request)
+            if request.address.scenario:
+                await failed.wait()
+                await asyncio.sleep(0.01)
+            return reply
+
+    def list_some(self: Ledger, *_: Any) -> Iterator[tuple[int, int, str, str]]:
+        yield 4, 0, "accepted", ""
+        failed.set()
+        raise DataError("the ledger", "is damaged")
+
+    backend = Later()
+    monkeypatch.setattr(Ledger, "list_settled", list_some)
+    with pytest.raises(DataError, match="damaged"):
+        await execute(tmp_path / "run", backend, limits=Limits(in_flight=4))
+    assert backend.calls == 4
+    assert run_status(tmp_path / "run" / "run.db").counts.made == 4
 
 
 def test_thousands_of_workers_end_as_quickly_as_few(tmp_path: Path) -> None:

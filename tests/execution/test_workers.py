@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgen.execution.workers import Workers
+from tests.dose import dose
 
 pytestmark = pytest.mark.unit
 
@@ -93,6 +97,65 @@ async def test_workers_run_several_rounds_of_units() -> None:
     for start in (0, 10, 20):
         await asyncio.wait_for(shop.workers.run(iter(range(start, start + 10)), shop.run, 5, 3), 10)
     assert sorted(shop.begun) == [*range(30)]
+
+
+@settings(max_examples=dose(60, 600), deadline=None)
+@given(
+    count=st.integers(0, 30), places=st.integers(1, 4), spare=st.integers(0, 4), seed=st.integers(0, 10**6)
+)
+def test_each_unit_is_run_once_whatever_waits_and_fails(
+    count: int, places: int, spare: int, seed: int
+) -> None:
+    """Units retry at random, and one may fail or be cancelled: none runs twice, none is left out unless one
+    fails, workers are as many as there may be, and no task is left over."""
+    rng = random.Random(seed)
+    at_once = places + spare
+    failing = rng.choice([None, None, rng.randrange(30)])
+    cancels = rng.random() < 0.5
+    begun: list[int] = []
+    running = retries = most = 0
+
+    async def run(units: Iterator[int]) -> None:
+        nonlocal running, retries, most
+        for unit in units:
+            begun.append(unit)
+            running += 1
+            most = max(most, running)
+            assert running <= places + min(spare, retries)
+            try:
+                for _ in range(rng.randrange(4)):
+                    await asyncio.sleep(0)
+                    if rng.random() < 0.3:
+                        retries += 1
+                        workers.note_retry()
+                if unit == failing and cancels:
+                    raise asyncio.CancelledError
+                if unit == failing:
+                    raise ZeroDivisionError
+            finally:
+                running -= 1
+
+    async def run_rounds() -> None:
+        for start in (0, count):  # two rounds of units, as with a top-up
+            nonlocal retries
+            retries = 0
+            try:
+                await asyncio.wait_for(
+                    workers.run(iter(range(start, start + count)), run, at_once, spare), 30
+                )
+            except (ZeroDivisionError, asyncio.CancelledError):
+                assert failing in begun
+            else:
+                assert sorted(unit for unit in begun if unit >= start) == [*range(start, start + count)]
+        workers.note_retry()
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    workers = Workers()
+    asyncio.run(run_rounds())
+    assert len(begun) == len({*begun})
+    assert most <= at_once
+    assert running == 0
 
 
 async def test_a_cancelled_worker_ends_the_run() -> None:

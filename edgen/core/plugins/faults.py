@@ -102,6 +102,18 @@ def describe_running(frame: FrameType | None) -> str | None:
     return None if found is None else f"{found[0].title} ({_describe_place(found[1], found[1].f_lineno)})"
 
 
+def describe_interrupted(error: BaseException) -> str | None:
+    """Return whose code an error such as that of Ctrl-C ended, in the form of `describe_running`; None if it
+    was no plugin's."""
+    foreign = registry.list_foreign_plugins()
+    while not isinstance(error, KeyboardInterrupt) and error.__context__ is not None:
+        error = error.__context__  # a library made an exit of it
+    for frame, line in reversed([*_iterate_frames(error)] if foreign else []):
+        if found := _list_plugins_at(_find_module_name(frame), foreign):
+            return f"{describe(found[0])} ({_describe_place(frame, line)})"
+    return None
+
+
 def find_running_fault(frame: FrameType | None, said: str) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code runs in a frame or in its callers; None if none does. `said`
     is the clause about it, as in "stopped the loop"."""

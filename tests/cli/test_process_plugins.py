@@ -1,0 +1,176 @@
+"""Plugins that act on the whole process, never end, or return texts without measure: the command ends with a
+sentence that names them, files stay where they belong, and texts are cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgen.asking import asker
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.text import cut
+from edgen.core.values import Rejection
+from edgen.runtime import backends
+from tests import ROOT
+from tests.cli.command import Command
+from tests.cli.odd_plugins import PROTOCOL, PROVIDER, Site, job, made_run, measure, run, site
+from tests.cli.test_plugin_mistakes import ASKER
+
+__all__ = ["job", "made_run", "run", "site"]
+
+ODD = ("--set", "backends={default: {type: odd}}")
+WORKS = "return Reply('Teacher: Hi.\\nStudent: Yes.')"
+
+
+def provide(*lines: str) -> str:
+    """Return a provider that runs these lines and then answers."""
+    return PROVIDER.replace("ANSWER", "\n        ".join((*lines, WORKS.replace("\n", "\\n"))))
+
+
+class TestProcess:
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("import os; os.chdir('/')", "os.chdir would move the relative paths of edgen's files"),
+            ("import os; os.fchdir(os.open('/', os.O_RDONLY))", "os.fchdir would move the relative paths"),
+            ("import contextlib; contextlib.chdir('/').__enter__()", "os.chdir would move the relative paths"),
+            ("import os; os._exit(0)", "os._exit would end edgen without storing answers; raise an error"),
+            ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", "signal.signal would replace edgen's handler"),
+            ("import asyncio; asyncio.get_running_loop().add_signal_handler(15, print)", "signal.signal would replace edgen's"),
+        ],
+    )  # fmt: skip
+    def test_a_call_that_changes_it_is_refused(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        line: str, said: str,
+    ) -> None:  # fmt: skip
+        monkeypatch.chdir(tmp_path)
+        site.add("providers", "odd", provide(line))
+        ended = command("generate", job, *ODD, "-o", "run")
+        assert ended.code == 2, ended.err
+        assert f"The provider 'odd' of odd-pack 1.0 raised RuntimeError: {said}" in ended.err
+        assert Path.cwd() == tmp_path
+        site.replace(provide())
+        assert command("generate", job, *ODD, "-o", "run").code == 0
+        assert (tmp_path / "run" / "shards").is_dir()
+
+    def test_a_call_in_an_import_is_refused(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        site.add("providers", "odd", "import os\nos.chdir('/')\n" + provide())
+        ended = command("generate", job, *ODD, "-o", "run")
+        assert ended.code == 2
+        assert "of odd-pack 1.0 cannot be loaded (RuntimeError: os.chdir would move" in ended.err
+        assert Path.cwd() == tmp_path
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "import os; child = os.fork() or os._exit(0); os.waitpid(child, 0)",
+            "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)",
+            "import shutil; shutil.make_archive(PLACE, 'zip', SITE)",
+        ],
+    )
+    def test_others_work(self, command: Command, site: Site, job: Path, tmp_path: Path, line: str) -> None:
+        before = signal.getsignal(signal.SIGUSR1)
+        line = line.replace("PLACE", repr(str(tmp_path / "archive"))).replace("SITE", repr(str(site.folder)))
+        site.add("providers", "odd", provide(line))
+        assert command("generate", job, *ODD, "-o", tmp_path / "run").code == 0
+        signal.signal(signal.SIGUSR1, before)
+
+    def test_state_that_edgen_does_not_read(
+        self, command: Command, site: Site, job: Path, run: Path, tmp_path: Path
+    ) -> None:
+        lines = (
+            "import asyncio, decimal, locale, random, sys, warnings",
+            "random.seed(1); sys.setrecursionlimit(200); decimal.getcontext().prec = 2",
+            "locale.setlocale(locale.LC_ALL, 'C'); warnings.simplefilter('error')",
+            "asyncio.set_event_loop_policy(asyncio.DefaultEventLoopPolicy())",
+            "return (yield from work)",
+        )
+        site.add("protocols", "odd", PROTOCOL.replace("WORK", "\n        ".join(lines)))
+        words = ("generate", str(job), "--set", "protocol=odd", "-o", str(tmp_path / "odd"))
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        ended = subprocess.run(
+            [sys.executable, "-m", "edgen", *words], env=environ, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        for file in (run / "shards").glob("conversations*.json"):
+            made = (tmp_path / "odd" / "shards" / file.name).read_bytes()
+            assert made.replace(b'"odd"', b'"oneshot"') == file.read_bytes()
+
+
+class TestTime:
+    @pytest.mark.parametrize(
+        "line", ["import asyncio; await asyncio.sleep(10 ** 6)", "import time; time.sleep(10 ** 6)"]
+    )
+    def test_a_backend_that_never_closes(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+    ) -> None:  # fmt: skip
+        monkeypatch.setattr(backends, "CLOSING", 0.1)
+        head, closes, rest = provide().partition("async def aclose(self):\n        ")
+        site.add("providers", "odd", head + closes + rest.replace("pass", line, 1))
+        ended = command("generate", job, *ODD, "-o", tmp_path / "run")
+        assert ended.code == 2, ended.err
+        assert "The provider 'odd' of odd-pack 1.0 did not return from `aclose` within 0.1 s" in ended.err
+        status = json.loads(command("status", tmp_path / "run", "--json").out)
+        assert (status["state"], status["accepted"]) == ("complete", 12)
+
+    def test_an_interrupted_measure(self, command: Command, site: Site, run: Path) -> None:
+        waits = "import os, time; os.kill(os.getpid(), 2); time.sleep(10 ** 6)\n        return {}"
+        site.add("measures", "odd", measure("Mean('n')", "{}").replace("return {}", waits))
+        ended = command("stats", run, "--only", "odd")
+        assert ended.code == 130
+        assert ended.err.startswith("edgen: interrupted. The measure 'odd' of odd-pack 1.0 (")
+        assert ended.err.endswith(", in of_one) was running.\n")
+
+
+class TestSize:
+    def test_a_record_of_an_asker(
+        self, command: Command, site: Site, run: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(asker, "MOST_RECORD", 1_000)
+        site.add("askers", "odd", ASKER.replace("Polite(True)", "Polite('x' * 1_000)"))
+        (site.folder / "odd.j2").write_text("Is this polite? {{ fence }} {{ guarded }}")
+        ended = command("annotate", run, "--write", "odd")
+        assert ended.code == 2
+        said = r"The asker 'odd' of odd-pack 1\.0 returned a record of 1,\d\d\d bytes from `keep`; a unit has 1,000 at"
+        assert re.search(said, ended.err)
+
+    @pytest.mark.parametrize("message", ["'x' * 10_000_000", "ValueError('x' * 10_000_000)"])
+    def test_the_message_of_a_failure(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, message: str
+    ) -> None:
+        line = f"from edgen.plugin import CallError, FailureKind; raise CallError(FailureKind.BAD_REQUEST, {message})"
+        site.add("providers", "odd", provide(line))
+        assert command("generate", job, *ODD, "-o", tmp_path / "run").code == 3
+        lines = (tmp_path / "run" / "rejected.jsonl").read_text().splitlines()
+        details = [json.loads(line)["detail"] for line in lines]
+        assert len(details) == 12
+        assert all(
+            len(one) == 2_000 and one.endswith("… (cut; it has 10,000,000 characters)") for one in details
+        )
+
+    def test_the_detail_of_a_rejection(self, command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+        work = "yield next(work)\n        return Rejection('odd', 'x' * 10_000_000)"
+        site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+        assert command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run").code == 3
+        assert (tmp_path / "run" / "run.db").stat().st_size < 1_000_000
+        shown = command("show", tmp_path / "run", "0").out
+        assert "… (cut; it has 10,000,000 characters)" in shown
+
+    def test_cut_texts_stay_as_they_are(self) -> None:
+        once = cut("x" * 5_000, 2_000)
+        assert len(once) == 2_000
+        assert cut(once, 2_000) == once
+        assert cut("x" * 2_000, 2_000) == "x" * 2_000
+        failure = CallError(FailureKind.OVERLOADED, "x" * 5_000)
+        assert CallError(*failure.args[:2]).message == failure.message == once
+        assert Rejection("odd", "x" * 5_000).detail == once
