@@ -31,9 +31,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
+from edgen.core import working_directory
 from edgen.core.errors import InputError
 from edgen.core.plugin_checks import find_flaw, find_place, satisfies, warn_of_group
-from edgen.core.process_calls import refuse_process_calls
 from edgen.core.system import is_from_signal
 from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
@@ -220,10 +220,12 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
         )
-    if plugin.package != DISTRIBUTION and not _NAME.fullmatch(plugin.name):
-        raise PluginError(f"{what} has a name that no file can have; use letters, digits, `_`, `-` and `.`.")
     if plugin.package != DISTRIBUTION:
-        refuse_process_calls(module)
+        if not _NAME.fullmatch(plugin.name):
+            raise PluginError(
+                f"{what} has a name that no file can have; use letters, digits, `_`, `-` and `.`."
+            )
+        working_directory.keep_from(module)
     streams = sys.stdin, sys.stdout, sys.stderr
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))

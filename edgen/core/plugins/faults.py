@@ -110,7 +110,7 @@ def describe_interrupted(error: BaseException) -> str | None:
         error = error.__context__  # a library made an exit of it
     for frame, line in reversed([*_iterate_frames(error)] if foreign else []):
         if found := _list_plugins_at(_find_module_name(frame), foreign):
-            return f"{describe(found[0])} ({_describe_place(frame, line)})"
+            return f"{found[0].title} ({_describe_place(frame, line)})"
     return None
 
 
