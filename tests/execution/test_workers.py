@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edgen.execution.workers import Workers
+from edgen.execution.online_scheduler import Workers
 
 pytestmark = pytest.mark.unit
 
