@@ -224,7 +224,7 @@ def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
 
 
 def _may_copy(whole: str, marked: bytes, said: Sequence[bytes], brief: str) -> bool:
-    """Return whether a turn may repeat the prompt: its sentences, or many words of them, are words of that."""
+    """Return whether a turn may repeat the prompt: its sentences, or long ones, have only words of that."""
     known = _KNOWN.add(brief)
     near = [
         one
@@ -237,8 +237,7 @@ def _may_copy(whole: str, marked: bytes, said: Sequence[bytes], brief: str) -> b
     if not near or not any(map(_split_prompt(brief).known.issuperset, map(bytes.split, near))):
         return False
     # Signs count as words; a sentence has at least a character for each.
-    count = sum(map(len, near if may_hold_signs(whole) else map(bytes.split, near)))
-    if count >= COPIED:
+    if sum(map(len, near if may_hold_signs(whole) else map(bytes.split, near))) >= COPIED:
         return True
     turns = [filter(bytes.strip, turn.split(_MARK)) for turn in marked.split(b"\0")]
     return any(map({*near}.issuperset, turns))
