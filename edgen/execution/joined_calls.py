@@ -5,6 +5,8 @@ first request, for the first calls of the task's siblings. Siblings are verified
 and their first requests compared. All answers are stored in one group, each under its own key, before any is
 used. A call whose answer is missing is made separately. If the service rejects the number of answers, half as
 many are requested.
+
+`SharedCalls` sends a request of several tasks once, such as those of the turns before a branch.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Request, Usage
+from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer
 from edgen.execution.client.model_client import ModelClient
@@ -45,6 +48,35 @@ class CallShare(NamedTuple):
 
 
 AskFor = Callable[[AnyRollout, Request, Sequence[CallPlace]], Awaitable[Reply]]
+
+
+class SharedCalls:
+    """Sends a request that several tasks share only once, and gives its answer to each. `ask`: the
+    scheduler's method that sends a request."""
+
+    def __init__(self, work: Work, ask: Callable[[AnyRollout, Request], Awaitable[Reply]]) -> None:
+        self._work = work
+        self._ask = ask
+        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running requests, by key
+
+    async def ask(self, rollout: AnyRollout, request: Request) -> Reply:
+        """Return the stored answer to a rollout's request. Raises CallError and errors that stop the run."""
+        key = rollout.key
+        if (asked := self._asking.get(key)) is not None:
+            return await asyncio.shield(asked)  # a cancelled waiter must not cancel the others
+        if (stored := self._work.ledger.read_reply(request.address, key)) is not None:
+            return stored
+        asked = self._asking[key] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await self._ask(rollout, request)
+        except BaseException as problem:
+            asked.set_exception(problem if isinstance(problem, CallError) else AdmissionClosed())
+            asked.exception()  # marks it as retrieved: there may be no waiter
+            raise
+        finally:
+            del self._asking[key]
+        asked.set_result(reply)
+        return reply
 
 
 class JoinedCalls:

@@ -7,8 +7,9 @@ A bad answer is data; only bugs raise. `Watchdog` finds services that have been 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Any
+import itertools
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from edgen.config import Limits
 from edgen.core.errors import CallError, EdgenError, ProviderError, StoppedError, UselessError
@@ -26,7 +27,7 @@ from edgen.execution.failure_texts import (
     make_unreachable_error,
     write_away_note,
 )
-from edgen.execution.joined_calls import CallPlace, JoinedCalls, split_choices
+from edgen.execution.joined_calls import CallPlace, JoinedCalls, SharedCalls, split_choices
 from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
     AnyRollout,
@@ -34,7 +35,6 @@ from edgen.execution.rollout import (
     run_task,
 )
 from edgen.execution.scheduler import Work
-from edgen.execution.workers import Workers
 from edgen.store.ledger import OPEN
 from edgen.store.ledger.facts import WorkerCounts
 
@@ -56,10 +56,9 @@ class OnlineScheduler:
         self._grace, self._share = GRACE, _SHARE
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
-        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running requests that tasks share, by key
         several = any(client.most_choices > 1 for client in work.clients.values())
         self._joined = JoinedCalls(work, self._ask_for) if several else None
-        self._asker = self._ask_once if work.tasks.sharers > 1 else self._ask
+        self._asker = SharedCalls(work, self._ask).ask if work.tasks.sharers > 1 else self._ask
         self._workers = Workers()
 
     @property
@@ -208,25 +207,6 @@ class OnlineScheduler:
         else:
             raise error
 
-    async def _ask_once(self, rollout: AnyRollout, request: Request) -> Reply:
-        """Send a request that several tasks share only once, and return its answer to each."""
-        key = rollout.key
-        if (asked := self._asking.get(key)) is not None:
-            return await asyncio.shield(asked)  # a cancelled waiter must not cancel the others
-        if (stored := self._work.ledger.read_reply(request.address, key)) is not None:
-            return stored
-        asked = self._asking[key] = asyncio.get_running_loop().create_future()
-        try:
-            reply = await self._ask(rollout, request)
-        except BaseException as problem:
-            asked.set_exception(problem if isinstance(problem, CallError) else AdmissionClosed())
-            asked.exception()  # marks it as retrieved: there may be no waiter
-            raise
-        finally:
-            del self._asking[key]
-        asked.set_result(reply)
-        return reply
-
     def _ask(self, rollout: AnyRollout, request: Request) -> Awaitable[Reply]:
         """Send a request and store the answer; return the reply once it is on disk."""
         if self._joined is not None and rollout.client.most_choices > 1:
@@ -270,6 +250,62 @@ def make_online_scheduler(work: Work) -> OnlineScheduler:
     if waiting := work.ledger.list_batches(*OPEN):
         raise open_batches_error(waiting)
     return OnlineScheduler(work)
+
+
+# -- workers
+
+T = TypeVar("T")
+
+Run = Callable[[Iterator[T]], Coroutine[Any, Any, None]]  # runs units until none is left
+
+
+class Workers:
+    """A set of workers, each a task that takes units from a common iterator. It grows by one when a worker's
+    call begins to wait for a retry."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._spare = 0
+        self._run_rest: Callable[[], Coroutine[Any, Any, None]]
+        self._ended: asyncio.Future[asyncio.Task[None]]
+
+    def note_retry(self) -> None:
+        """Start a spare worker, if one is left. Called by a worker."""
+        if self._spare:
+            self._spare -= 1
+            self._start(self._run_rest())
+
+    async def run(self, units: Iterator[T], run: Run[T], at_once: int, spare: int) -> None:
+        """Run all units, at most `at_once` at a time, of which `spare` only in place of others. The first
+        error of a worker, or its cancellation, cancels the others."""
+        # A worker for each of the first units: small runs have far fewer of these than workers.
+        first = [*itertools.islice(units, at_once - spare)]
+        self._spare = spare if len(first) == at_once - spare else 0
+        self._run_rest = lambda: run(units)
+        self._ended = asyncio.get_running_loop().create_future()
+        for unit in first:
+            self._start(run(itertools.chain([unit], units)))
+        try:
+            if first:
+                (await self._ended).result()
+        finally:
+            self._spare = 0
+            rest = [*self._tasks]
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        """End the wait at the first error, and when no worker is left."""
+        self._tasks.discard(task)
+        failed = task.cancelled() or task.exception() is not None
+        if (failed or not self._tasks) and not self._ended.done():
+            self._ended.set_result(task)
 
 
 # -- silent services

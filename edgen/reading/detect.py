@@ -29,6 +29,7 @@ _BLANKED = bytes(
     ord(c.lower()) if c.isalnum() or c in ("'", APART) else c in _SIGNS or 32 for c in map(chr, range(128))
 ) + bytes(128)
 _SIGN_WORD = compile_later(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
+_OF_SIGNS = frozenset("+=<>^%0123456789(")  # every sign that is a word is one of these, or before one
 _INSIDE = compile_later(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
 _SENTENCE = compile_later(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
@@ -139,6 +140,11 @@ def words(text: str) -> list[str]:
         return _WORD.findall(folded.casefold())
     blanked = _blank_non_words(folded.replace(APART, " "))
     return _ASCII_WORD.findall(folded.lower()) if blanked is None else blanked.split()
+
+
+def may_hold_signs(text: str) -> bool:
+    """Return whether `words` of a text may hold a sign."""
+    return not _OF_SIGNS.isdisjoint(text)
 
 
 def split_words_of_turns(texts: Sequence[str]) -> list[list[str]]:

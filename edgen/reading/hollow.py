@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import APART, fold, join_plain_words, words
+from edgen.reading.detect import APART, fold, join_plain_words, may_hold_signs, words
 from edgen.reading.placeholders import has_placeholder, has_short_placeholder, is_placeholder
 from edgen.reading.text.characters import excerpt
 
@@ -212,7 +212,7 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
     odd = odd or dotted or squeezed.find(b"loremipsum") >= 0
     if has_placeholder(texts) if odd else has_short_placeholder(texts):
         return False
-    return not _may_copy(marked, said, brief)
+    return not _may_copy(whole, marked, said, brief)
 
 
 def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
@@ -223,7 +223,7 @@ def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
     return any(len(said) - len({*said}) >= ONLY_LINE - 1 for said in turns)
 
 
-def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
+def _may_copy(whole: str, marked: bytes, said: Sequence[bytes], brief: str) -> bool:
     """Return whether a turn may repeat the prompt: its sentences, or long ones, have only words of that."""
     known = _KNOWN.add(brief)
     near = [
@@ -236,7 +236,8 @@ def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
     ]
     if not near or not any(map(_split_prompt(brief).known.issuperset, map(bytes.split, near))):
         return False
-    if len(b"".join(near)) >= COPIED:  # at least a character for each word or sign
+    # Signs count as words; a sentence has at least a character for each.
+    if sum(map(len, near if may_hold_signs(whole) else map(bytes.split, near))) >= COPIED:
         return True
     turns = [filter(bytes.strip, turn.split(_MARK)) for turn in marked.split(b"\0")]
     return any(map({*near}.issuperset, turns))

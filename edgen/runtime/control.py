@@ -240,8 +240,8 @@ async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     loop.set_task_factory(None)
     loop.set_exception_handler(background.on_loop)
-    own = vars(loop)
-    own["stop"] = _refuse_stop
+    # Not through `vars`, which would make every access to the loop's attributes slower.
+    loop.stop = _refuse_stop  # type: ignore[method-assign]
     try:
         return await work
     except asyncio.CancelledError:
@@ -249,4 +249,4 @@ async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
             raise
         refuse_cancellation()
     finally:
-        del own["stop"]
+        del loop.stop

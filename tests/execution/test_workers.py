@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.execution.workers import Workers
+from edgen.execution.online_scheduler import Workers
 from tests.dose import dose
 
 pytestmark = pytest.mark.unit
