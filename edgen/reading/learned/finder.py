@@ -66,7 +66,7 @@ def find_layout(
         if layout is not None and layout.below is None:
             layout.told = told
             return layout
-    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
+    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns]) if blank else None
     if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
         at = blanked.find(result.turns[0].text.partition("\n")[0])
         layout = (
@@ -108,7 +108,7 @@ class _Texts(NamedTuple):
     below: str | None  # the same after this probability
     gaps: list[str]  # texts between turns, digits as zeros
     before: dict[str, str]  # the role that follows each of them
-    order: tuple[str, ...]  # the gaps in their order, if there is no other regularity
+    order: list[str]  # the gaps in their order, if there is no other regularity
     rest: str  # text after the last turn
 
 
@@ -124,7 +124,7 @@ def _find_fixed_layout(
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
     regular = clear and len(top) >= KEY and _is_regular(top, before, gaps, spoken[0])
-    order = () if regular else tuple(gaps if clear else written)
+    order = [] if regular else gaps if clear else written
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
@@ -148,9 +148,18 @@ def _find_fixed_layout(
     unfit = "".join([kind for kind in _list_kinds(rest) if not layout.turns.unfit.issuperset(kind)])
     layout.tails = {
         tails: Tail(
-            result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
+            result.repairs,
+            result.ended_by is not None,
+            bool(label),
+            unfit,
+            WORDS in tails[0] + tails[1],
+            any("\n" in turn.text for turn in result.turns[:-1]),
         )
     }
+    if layout.numbered:
+        layout.counted = [*written, rest[: len(label)]] if label else written
+    if layout.numbered or order:
+        layout.speakers = [*spoken, before[label]] if label else spoken
     layout.head = (
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )
@@ -193,15 +202,18 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         lasts=frozenset(edges + ";") | round_ | brackets,
         code=PLAIN,
     )
-    between = {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0])))
+    between = sorted({*order} or before, key=len, reverse=True)
     json = '"＂' in marks and ("{" in top or "[" in top)
     return Layout(
         "",
         blank_line + line if free else head,
         spoken[0],
-        between,
-        numbered="0" in "".join(order or before),
+        {} if order else {gap: before[gap] for gap in between},
+        numbered="0" in "".join(between),
         lettered=False,
+        counted=[],
+        least=len(spoken),
+        most=len(spoken),
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
         json=json,
         turns=turns,
@@ -209,7 +221,6 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         tails={},
         below=below,
         order=order,
-        speakers=tuple(spoken) if order else (),
         aside=free,
     )
 
