@@ -34,6 +34,7 @@ _NEVER = "<>&[]{}|\\`（）【】"
 # Characters that no turn may hold if the layout has one of the same kind.
 _KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:-1]) + "'‘’"
+_STRINGS = ('"', "'")
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
@@ -56,7 +57,8 @@ def find_layout(
     """
     found = find_turns(text, result.turns, at)
     if found is None:
-        return _find_woven_layout(text, result, at, words, vocabulary)
+        layout = _find_woven_layout(text, result, at, words, vocabulary)
+        return _blank_head(layout, vocabulary) if layout is not None and vary else layout
     written = found.gaps
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
@@ -78,11 +80,16 @@ def find_layout(
                 layout.begin = layout.begin[:KEY]
             return layout
     layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
-    if layout is not None and vary and not layout.aside:
-        numbered = layout.numbered and layout.below is None
-        if (values := blank_values(layout.head, vocabulary, numbered=numbered)) is not None:
-            layout.head, layout.top = values
-            layout.begin = _VARYING.split(layout.head, 1)[0]
+    return _blank_head(layout, vocabulary) if layout is not None and vary else layout
+
+
+def _blank_head(layout: Layout, vocabulary: TurnWords) -> Layout:
+    """Return a layout with blanks in place of the values before the first turn."""
+    numbered = layout.numbered and layout.below is None
+    values = None if layout.aside else blank_values(layout.head, vocabulary, numbered=numbered)
+    if values is not None:
+        layout.head, layout.top = values
+        layout.begin = _VARYING.split(layout.head, 1)[0]
     return layout
 
 
@@ -138,11 +145,14 @@ def _find_fixed_layout(
         (label and order)
         or not all(map(_is_marked, order))
         or not _is_apart_from(head + (below or ""), gaps, rest)
+        or not _is_closed(gaps, rest, ended=result.ended_by is not None)
         or (tails[2] is None and below is None and _gives(top))
     ):
         return None
     texts = _Texts(top, head, below, gaps, before, order, rest)
     layout = _make_layout(texts, result, words, vocabulary)
+    if layout.json and found.joint == "\n":
+        return None  # JSON that the general reader repairs
     layout.turns.code, layout.turns.joint = found.code, found.joint
     layout.lettered = lettered and clear
     unfit = "".join([kind for kind in _list_kinds(rest) if not layout.turns.unfit.issuperset(kind)])
@@ -154,10 +164,12 @@ def _find_fixed_layout(
             unfit,
             WORDS in tails[0] + tails[1],
             any("\n" in turn.text for turn in result.turns[:-1]),
+            len(result.turns),
+            len(result.turns),
         )
     }
     if layout.numbered:
-        layout.counted = [*written, rest[: len(label)]] if label else written
+        layout.counted = [_find_first_label(top), *written, *([rest[: len(label)]] if label else [])]
     if layout.numbered or order:
         layout.speakers = [*spoken, before[label]] if label else spoken
     layout.head = (
@@ -186,6 +198,9 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
     brackets = frozenset("[]") if directed else frozenset()
+    beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in _STRINGS)]
+    inline = called and bool(beside) and not order
+    marks += ["*_"] if inline else []
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
@@ -195,6 +210,9 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         translated=translated,
         named=named,
         ordered=bool(order),
+        inline=inline,
+        parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
+        own=_match_own_words([_find_last_line(top), *[line for gap in before for line in gap.split("\n")[1:]]], vocabulary),
         directed=directed,
         firsts=frozenset(edges + "*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
         | round_
@@ -212,9 +230,8 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         numbered="0" in "".join(between),
         lettered=False,
         counted=[],
-        least=len(spoken),
-        most=len(spoken),
-        rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
+        uncounted=[],
+        rows=bool(beside) and not order,
         json=json,
         turns=turns,
         between=match_any(between),
@@ -241,6 +258,14 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     )
 
 
+def _is_closed(gaps: Sequence[str], rest: str, *, ended: bool) -> bool:
+    """Return whether what follows the last turn begins with the words and numbers after the others, if all of
+    these have some."""
+    closings = {gap.partition("\n")[0] for gap in gaps}
+    closing = closings.pop()
+    return bool(closings) or ended or not any(map(str.isalnum, closing)) or zero_digits(rest).startswith(closing)
+
+
 def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
     """Return the text before the first turn as it is, or around the probability that it gives."""
     alone = VALUE.match(head)  # at the beginning, under no label
@@ -261,6 +286,11 @@ def _is_label(label: str, vocabulary: TurnWords) -> bool:
 def _find_last_line(head: str) -> str:
     """Return the line of a text before the first turn that has this turn's label."""
     return head.rstrip().rpartition("\n")[2]
+
+
+def _find_first_label(head: str) -> str:
+    """Return the text before the first turn on its line."""
+    return head.rpartition("\n")[2]
 
 
 def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> tuple[Behind, str] | None:
@@ -372,18 +402,34 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
         return False
     if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False
+    beside = [gap for gap in gaps if "\n" not in gap and gap.lstrip()[:1] not in (*_STRINGS, "|")]
+    if any(gap.rstrip(" *_")[-1:] != ":" for gap in beside):
+        return False
     closings = {
-        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip()) for gap in gaps
+        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip())
+        for gap in {*gaps} - {*beside}
     }
     closings = {
         TOKEN.sub("", closing) if "<" in closing or closing[:2] == "[/" else closing for closing in closings
     }
     openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
-    if any("\n" not in gap and gap.lstrip()[:1] not in ('"', "'", "|") for gap in gaps):
-        return False
     # In JSON, a comma follows the texts that are not the last of an object.
     quoted = all(closing[:1] == '"' and not any(map(str.isalpha, closing)) for closing in closings)
-    return len(openings) == 1 and (len(closings) == 1 or quoted)
+    return len(openings) == 1 and (len(closings) < 2 or quoted)
+
+
+def _match_own_words(lines: Sequence[str], vocabulary: TurnWords) -> re.Pattern[str] | None:
+    """Return a pattern of a line that begins like one of a layout, with a word that names no speaker
+    elsewhere; None if none does."""
+    words = {word[0].lower() for line in lines if (word := TOKEN.search(line)) is not None}
+    own = [
+        word if word[1:] else rf"{word}(?![^\S\n]+\w)"  # not `a`, the article
+        for word in sorted(words)
+        if vocabulary.plain[word]
+    ]
+    if not own:
+        return None
+    return compile_later(rf"(?i)\n(?>(?:[^\w\n]|[\d_]){{0,20}})(?:{'|'.join(own)})(?![^\W\d_])")
 
 
 def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:

@@ -50,6 +50,20 @@ class Tail(NamedTuple):
     unfit: str  # characters that the last turn may not hold
     blank: bool  # there is a blank in them
     broken: bool  # they followed turns of several lines; after others, lines may be cut off the last turn
+    least: int  # turns of the shortest reply that ended so
+    most: int  # and of the longest one
+
+    def has_same_meaning(self, other: Tail) -> bool:
+        """Return whether the same texts have the same meaning after the turns of another reply."""
+        return self[:-3] == other[:-3]
+
+    def extend(self, other: Tail) -> Tail:
+        """Return what both replies show."""
+        return self._replace(
+            broken=self.broken or other.broken,
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
+        )
 
 
 class Layout(msgspec.Struct):
@@ -64,10 +78,9 @@ class Layout(msgspec.Struct):
     numbered: bool  # a gap holds a digit or the letter of a list
     lettered: bool  # what numbers a gap may be the letter of a list
     counted: list[str]
-    """Texts between the turns of the longest reply that was read so, if they have numbers; empty if these
-    vary from reply to reply."""
-    least: int  # turns of the shortest reply that was read so
-    most: int  # and of the longest one
+    """The first label and the texts between turns as written in the longest reply, if they have numbers;
+    empty if these vary from reply to reply."""
+    uncounted: list[list[str]] | None  # the same of a reply with other numbers; None once two have the same
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules  # what the turns may hold
@@ -80,6 +93,7 @@ class Layout(msgspec.Struct):
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
+    confirmed: bool = False  # a second reply had it; an odd reply alone does not say how others are read
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
@@ -111,6 +125,8 @@ class Layout(msgspec.Struct):
             if len(found) != 2:
                 return None
             given, text = found[0], before + found[1]  # after the head
+        if self.counted and self.below is None and text[:start].rpartition("\n")[2] != self.counted[0]:
+            return None
         body = text[start:]
         if self.below is not None:
             given, _, body = body.partition(self.below)
@@ -131,13 +147,13 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if self.woven:
             said, speakers = _join_in_turn(said), _join_in_turn(speakers)
-        if not self.least <= len(said) <= self.most or not speak_often(speakers):
+        if not tail.least <= len(said) <= tail.most or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
             return None
         value = given if value is None else value
         probability = None if value is None else _parse_value(value)
-        if (probability is None and value is not None) or (
+        if (probability is None and value is not None) or (self.json and "," in (value or "")) or (
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
@@ -181,36 +197,47 @@ class Layout(msgspec.Struct):
             and self.aside == other.aside
             and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
+            and (self.uncounted is not None or not other.counted or self._counts_like(self.counted, other))
             and all(
-                self.tails[behind]._replace(broken=tail.broken) == tail
+                self.tails[behind].has_same_meaning(tail)
                 for behind, tail in other.tails.items()
                 if behind in self.tails
             )
         )
 
+    @staticmethod
+    def _counts_like(counted: list[str], other: Layout) -> bool:
+        """Return whether numbers count in the same way, as far as both replies go."""
+        return all(map(str.__eq__, counted, other.counted))
+
     def extend(self, other: Layout) -> bool:
         """Take what another layout like this one knows more; return whether that is anything."""
-        before = (len(self.gaps), {*self.tails.items()}, self.counted, self.least, self.most)
+        before = (len(self.gaps), self.tails, self.counted, self.uncounted)
         gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
-        if len(gaps) <= MOST_GAPS and len(gaps) > len(self.gaps):
+        if len(self.gaps) < len(gaps) <= MOST_GAPS:
             self.gaps, self.between = gaps, match_any(gaps)
-        broken = {
-            behind: tail._replace(broken=True)
-            for behind, tail in self.tails.items()
-            if tail.broken and behind in other.tails
-        }
-        tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails | broken
+        shared = {behind: tail.extend(self.tails[behind]) for behind, tail in other.tails.items() if behind in self.tails}
+        tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails | shared
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
         if self.notes is not None:
             self.notes.extend(other.notes)
-        shorter, longer = sorted((self, other), key=lambda layout: len(layout.counted))
-        counts = longer.counted[: len(shorter.counted)] == shorter.counted
-        self.speakers = self.speakers if self.order else longer.speakers
-        self.counted = longer.counted if counts and shorter.counted else []
-        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        if self.counted:
+            self._extend_count(other)
         extended = self.turns.extend(other.turns)
-        return extended or before != (len(self.gaps), {*self.tails.items()}, self.counted, self.least, self.most)
+        return extended or before != (len(self.gaps), self.tails, self.counted, self.uncounted)
+
+    def _extend_count(self, other: Layout) -> None:
+        """Learn how numbers count once two replies have the same, or that they vary once three differ."""
+        if self._counts_like(self.counted, other):
+            longer = self if len(self.counted) >= len(other.counted) else other
+            self.counted, self.speakers, self.uncounted = longer.counted, longer.speakers, None
+        elif any(self._counts_like(counted, other) for counted in self.uncounted or ()):
+            self.counted, self.speakers, self.uncounted = other.counted, other.speakers, None
+        elif self.uncounted:
+            self.counted = []
+        else:
+            self.uncounted = [other.counted]
 
     def _cut(self, body: str) -> tuple[list[str], Sequence[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each; None if the
@@ -221,7 +248,7 @@ class Layout(msgspec.Struct):
             parts = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         said, gaps = parts[::2], parts[1::2]
         if self.counted:
-            return (said, self.speakers[: len(said)]) if gaps == self.counted[: len(gaps)] else None
+            return (said, self.speakers[: len(said)]) if gaps == self.counted[1 : len(said)] else None
         if self.numbered:
             if self.json and _ZERO_LED.search(" ".join(gaps)):
                 return None
@@ -255,7 +282,9 @@ class Layout(msgspec.Struct):
             if not fits or (tail.labelled and said):
                 continue
             if unit is not None:
-                if len(value) <= LONGEST_VALUE and find_unit(value) == unit:
+                # The general reader may find no other probability by a label in another language.
+                other = "\n" in said and DIGITS.search(said) is not None and not is_likely(fold(before))
+                if len(value) <= LONGEST_VALUE and find_unit(value) == unit and not other:
                     return said, value, tail
             elif "\n" not in said and not (
                 is_likely(fold(said)) and (self.below is None or DIGITS.search(said))

@@ -18,7 +18,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import DIGITS
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, QUOTED, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.lines.shared_marks import find_margin, have_key
 from edgen.reading.other_speaker import HINTS
@@ -65,6 +65,7 @@ _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
 _ENDS = frozenset(_STOPS)
+_BEFORE_COUNT, _AFTER_COUNT = frozenset("([#"), frozenset(")]")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 # A line under what may be a person's name.
@@ -82,6 +83,10 @@ class TurnRules(msgspec.Struct):
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
     ordered: bool  # speakers follow from the turns' order alone
+    inline: bool  # turns stand next to each other on a line, each after a label
+    parted: bool  # words that belong to no turn stand above labels
+    own: re.Pattern[str] | None
+    """A line that begins like one of the layout, with a word that names no speaker elsewhere."""
     directed: bool  # a turn may hold stage directions in square brackets
     firsts: frozenset[str]  # marks with which a turn may begin like a word
     lasts: frozenset[str]  # marks with which a turn may end like a word
@@ -123,6 +128,8 @@ class TurnRules(msgspec.Struct):
         escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
         if self.code == SINGLES and "'" in whole.replace("''", ""):
+            return None
+        if self.code == QUOTED and any(text.count('"') % 2 for text in said):
             return None
         unfit = self.unfit
         if self.mixed:
@@ -180,18 +187,22 @@ class TurnRules(msgspec.Struct):
         lined = self.begins or bool(broken)
         marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
         many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
-        searched = broken or (lined if self.ordered else many)
+        searched = broken or self.inline or (lined if self.ordered else many)
         letters = encode_letters(whole, marks=marks)
         named = vocabulary.speakers.intersection(letters.split()) if searched else None
         # Words outside of the turns with several lines may name a speaker, except where the order alone does.
+        if self.inline and named:
+            return None
         if lined and named:
             near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
             if not vocabulary.labels.isdisjoint(near):
                 return None
         if self._tells(said, whole, letters, lined=lined):
             return None
+        if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
+            return None
         if self.ordered:
-            if broken or "(" in kinds or not _is_speech_alone(said):
+            if broken or "(" in kinds or not _is_speech_alone(said) or len({*said}) < len(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
             if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
@@ -224,6 +235,10 @@ class TurnRules(msgspec.Struct):
             return False
         if not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts)):
             return False
+        if not (firsts[0].isalnum() and lasts[0] in _ENDS) and _share_marks(firsts, lasts):
+            return False
+        if self.inline and not _ENDS.issuperset(lasts):
+            return False
         return _CLOSING.isdisjoint(kinds) or not any(
             text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
         )
@@ -232,7 +247,7 @@ class TurnRules(msgspec.Struct):
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
         the turns' (`encode_letters`)."""
         closed = any(map(letters.__contains__, _CLOSED))
-        if closed and may_mark(fold(whole)) and any(map(find_marker, said)):
+        if closed and may_mark(fold(whole)) and (self.parted or self.own is not None or any(map(find_marker, said))):
             return True
         if lined or self.tagged:
             given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
@@ -307,6 +322,13 @@ def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
         if mark == '"' in words and not text.startswith('"""', at):
             return False
     return True
+
+
+def _share_marks(firsts: str, lasts: str) -> bool:
+    """Return whether turns that begin and end so have marks in common, which may belong to the layout."""
+    few = len(firsts) - 1  # the last may be without
+    bracketed = max(sum(map(_BEFORE_COUNT.__contains__, firsts)), sum(map(_AFTER_COUNT.__contains__, lasts)))
+    return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 
 def _is_balanced(text: str) -> bool:
