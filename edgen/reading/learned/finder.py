@@ -192,12 +192,12 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     edges += "" if "_" in before_turns else "_"
-    round_ = frozenset() if "(" in before_turns else frozenset("()")
+    round_ = "" if "(" in before_turns else "()"
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
-    brackets = frozenset("[]") if directed else frozenset()
+    brackets = round_ + ("[]" if directed else "")
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in _STRINGS)]
     inline = called and bool(beside) and not order
     marks += ["*_"] if inline else []
@@ -214,10 +214,8 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
         own=_match_own_words([_find_last_line(top), *[line for gap in before for line in gap.split("\n")[1:]]], vocabulary),
         directed=directed,
-        firsts=frozenset(edges + "*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
-        | round_
-        | brackets,
-        lasts=frozenset(edges + ";") | round_ | brackets,
+        firsts=frozenset(edges + brackets[::2] + ("*" if {label[-1:] for label in (top, *gaps)} == {" "} else "")),
+        lasts=frozenset(edges + ";" + brackets[1::2]),
         code=PLAIN,
     )
     between = sorted({*order} or before, key=len, reverse=True)

@@ -189,7 +189,9 @@ class TurnRules(msgspec.Struct):
         many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
         searched = broken or self.inline or (lined if self.ordered else many)
         letters = encode_letters(whole, marks=marks)
-        named = vocabulary.speakers.intersection(letters.split()) if searched else None
+        words = letters.split() if searched else ()
+        quiet = bool(searched) and vocabulary.quiet.have_all(words)  # most
+        named = vocabulary.speakers.intersection(() if quiet else words) if searched else None
         # Words outside of the turns with several lines may name a speaker, except where the order alone does.
         if self.inline and named:
             return None
@@ -197,7 +199,7 @@ class TurnRules(msgspec.Struct):
             near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
             if not vocabulary.labels.isdisjoint(near):
                 return None
-        if self._tells(said, whole, letters, lined=lined):
+        if not (quiet and lined) and self._tells(said, whole, letters, lined=lined):
             return None
         if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
             return None
@@ -209,7 +211,7 @@ class TurnRules(msgspec.Struct):
                 return None
         elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
             return None
-        if lined and not self._are_plain(said, whole, kinds, named, vocabulary):
+        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
             return None
         if self.translated and any(_LISTED.search(said[number]) for number in _find_any(colons, said)):
             return None
@@ -239,9 +241,9 @@ class TurnRules(msgspec.Struct):
             return False
         if self.inline and not _ENDS.issuperset(lasts):
             return False
-        return _CLOSING.isdisjoint(kinds) or not any(
-            text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
-        )
+        if _CLOSING.isdisjoint(kinds) or _CLOSING.isdisjoint("".join([text[-2:-1] for text in said])):
+            return True
+        return all(text[-2:-1] not in _CLOSING or _is_balanced(text) for text in said)
 
     def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
@@ -274,16 +276,19 @@ class TurnRules(msgspec.Struct):
         kinds: frozenset[str],
         named: frozenset[bytes] | None,
         vocabulary: TurnWords,
+        *,
+        quiet: bool,
     ) -> bool:
         """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
-        of theirs that may name somebody; None if they are unknown."""
+        of theirs that may name somebody; None if they are unknown. `quiet`: as of each of their words."""
         if "(" in kinds:
             return False
         lines = whole.split("\n") if "\n" in kinds else said
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        starts: Sequence[Sequence[str]] = [
-            line.partition(" ") if clear else line.split(" ", 2) for line in lines if line
-        ]
+        firsts = [line.partition(" ")[0] for line in lines if line] if clear else ()
+        starts: Sequence[Sequence[str]] = ()
+        if not firsts or not vocabulary.opening.have_all(firsts):
+            starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
         others = vocabulary.opening.find_others([start[0] for start in starts])
         if others and clear and all(map(_BULLETS.__getitem__, others)):
             items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
@@ -301,6 +306,9 @@ class TurnRules(msgspec.Struct):
         if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
             return False
         last = said[-1]
+        if quiet and _ENDING.isdisjoint(kinds):
+            if vocabulary.speaking.have_all([line.partition(" ")[0] for line in last.split("\n") if line]):
+                return True
         return not _may_end(last, kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
