@@ -206,6 +206,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and _is_mixed([top, *gaps]),
+        single=top[-1:] == "'",
         tagged="<" in head,
         translated=translated,
         named=named,

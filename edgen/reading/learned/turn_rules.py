@@ -42,6 +42,7 @@ from edgen.reading.text.surroundings import (
 )
 
 _WORD = 12  # characters of the longest word for a probability, and one more
+_WORD_LENGTH = 3  # characters; a shorter turn may be marks alone
 _SHORT = 60  # characters; a tag may be around a shorter label
 _MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _MARGINS = 3  # turns that have the margin of the layout
@@ -79,6 +80,7 @@ class TurnRules(msgspec.Struct):
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
+    single: bool  # turns stand in single quotation marks
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
@@ -128,6 +130,8 @@ class TurnRules(msgspec.Struct):
         escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
         if self.code == SINGLES and "'" in whole.replace("''", ""):
+            return None
+        if self.single and self.code != SINGLES and "''" in whole:
             return None
         if self.code == QUOTED and any(text.count('"') % 2 for text in said):
             return None
@@ -199,9 +203,14 @@ class TurnRules(msgspec.Struct):
             near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
             if not vocabulary.labels.isdisjoint(near):
                 return None
-        if not (quiet and lined) and self._tells(said, whole, letters, lined=lined):
+        if not (quiet and lined) and self._tells(said, whole, letters, lined=lined or self.ordered):
             return None
-        if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
+        if self.own is not None and (
+            (lined and self.own.search(f"\n{whole}") is not None)
+            or (colons and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
+        ):
+            return None
+        if self.tagged and not vocabulary.plain.have_all([text.partition(" ")[0] for text in said]):
             return None
         if self.ordered:
             if broken or "(" in kinds or not _is_speech_alone(said) or len({*said}) < len(said):
@@ -230,7 +239,7 @@ class TurnRules(msgspec.Struct):
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
-        if not all(said):
+        if min(map(len, said)) < _WORD_LENGTH and not all(any(map(str.isalnum, text)) for text in said):
             return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
         if not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts))):
@@ -249,7 +258,10 @@ class TurnRules(msgspec.Struct):
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
         the turns' (`encode_letters`)."""
         closed = any(map(letters.__contains__, _CLOSED))
-        if closed and may_mark(fold(whole)) and (self.parted or self.own is not None or any(map(find_marker, said))):
+        if closed and self.translated:
+            return True
+        told = self.parted or self.own is not None  # or else only a marker with its marks counts
+        if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
         if lined or self.tagged:
             given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
