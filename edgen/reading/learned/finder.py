@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,9 +12,18 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
-from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, match_any
+from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
-from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.regularity import (
+    KINDS,
+    QUOTES,
+    STRINGS,
+    is_closed,
+    is_mixed,
+    is_regular,
+    match_own_words,
+)
+from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
@@ -31,11 +39,7 @@ KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
 _NEVER = "<>&[]{}|\\`（）【】"
-# Characters that no turn may hold if the layout has one of the same kind.
-_KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
-_QUOTES = "".join(_KINDS[:-1]) + "'‘’"
-_STRINGS = ('"', "'")
-_STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
+_STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
@@ -130,7 +134,7 @@ def _find_fixed_layout(
     before: dict[str, str] = {}
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
-    regular = clear and len(top) >= KEY and _is_regular(top, before, gaps, spoken[0])
+    regular = clear and len(top) >= KEY and is_regular(top, before, gaps, spoken[0])
     order = [] if regular else gaps if clear else written
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
@@ -145,7 +149,7 @@ def _find_fixed_layout(
         (label and order)
         or not all(map(_is_marked, order))
         or not _is_apart_from(head + (below or ""), gaps, rest)
-        or not _is_closed(gaps, rest, ended=result.ended_by is not None)
+        or not is_closed(gaps, rest, ended=result.ended_by is not None)
         or (tails[2] is None and below is None and _gives(top))
     ):
         return None
@@ -198,14 +202,14 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
     brackets = round_ + ("[]" if directed else "")
-    beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in _STRINGS)]
-    inline = called and bool(beside) and not order
+    beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
+    inline = called and bool(beside)
     marks += ["*_"] if inline else []
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
-        mixed=not order and _is_mixed([top, *gaps]),
+        mixed=not order and is_mixed([top, *gaps]),
         single=top[-1:] == "'",
         tagged="<" in head,
         translated=translated,
@@ -213,9 +217,13 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         ordered=bool(order),
         inline=inline,
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
-        own=_match_own_words([_find_last_line(top), *[line for gap in before for line in gap.split("\n")[1:]]], vocabulary),
+        own=match_own_words(
+            [_find_last_line(top), *[line for gap in before for line in gap.split("\n")[1:]]], vocabulary
+        ),
         directed=directed,
-        firsts=frozenset(edges + brackets[::2] + ("*" if {label[-1:] for label in (top, *gaps)} == {" "} else "")),
+        firsts=frozenset(
+            edges + brackets[::2] + ("*" if {label[-1:] for label in (top, *gaps)} == {" "} else "")
+        ),
         lasts=frozenset(edges + ";" + brackets[1::2]),
         code=PLAIN,
     )
@@ -241,11 +249,6 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
 
 
-def _is_mixed(labels: Sequence[str]) -> bool:
-    """Return whether each turn stands in quotation marks that it does not hold, of either kind or tripled."""
-    return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
-
-
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     """Return whether the texts around the turns are short, and give no probability before the last turn."""
     layout = "".join((top, *gaps, rest))
@@ -255,14 +258,6 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
         and "ended_by" not in layout
         and not _gives("".join(gaps))
     )
-
-
-def _is_closed(gaps: Sequence[str], rest: str, *, ended: bool) -> bool:
-    """Return whether what follows the last turn begins with the words and numbers after the others, if all of
-    these have some."""
-    closings = {gap.partition("\n")[0] for gap in gaps}
-    closing = closings.pop()
-    return bool(closings) or ended or not any(map(str.isalnum, closing)) or zero_digits(rest).startswith(closing)
 
 
 def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
@@ -279,7 +274,7 @@ def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
 
 def _is_label(label: str, vocabulary: TurnWords) -> bool:
     """Return whether a text before a turn names a speaker on the turn's line, or opens a quotation there."""
-    return not vocabulary.plain[label] or (label[-1:] in _QUOTES and any(map(str.isalpha, label)))
+    return not vocabulary.plain[label] or (label[-1:] in QUOTES and any(map(str.isalpha, label)))
 
 
 def _find_last_line(head: str) -> str:
@@ -354,12 +349,12 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
 def _list_kinds(*pieces: str) -> list[str]:
     """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
     marks = "".join([TAG.sub("", piece) for piece in pieces])
-    return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
+    return [kind for kind in KINDS if any(mark in marks for mark in kind)]
 
 
 def _is_marked(gap: str) -> bool:
     """Return whether a text between turns holds something that no turn of one line has in it."""
-    return "\n" in gap or any(map(gap.__contains__, _NEVER + _QUOTES))
+    return "\n" in gap or any(map(gap.__contains__, _NEVER + QUOTES))
 
 
 def _is_apart(before: str, after: str) -> bool:
@@ -386,67 +381,3 @@ def _is_alias(head: str, words: RoleWords) -> bool:
     """Return whether the label before the first turn is another word for a role in the reader's own
     language."""
     return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
-
-
-def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first: str) -> bool:
-    """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
-    role.
-
-    Then no rule counts turns.
-    """
-    skeletons: dict[str, set[str]] = {}
-    for gap, role in before.items():
-        skeletons.setdefault(role, set()).add(make_skeleton(gap))
-    if len(before) > MOST_GAPS or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
-        return False
-    if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
-        return False
-    beside = [gap for gap in gaps if "\n" not in gap and gap.lstrip()[:1] not in (*_STRINGS, "|")]
-    if any(gap.rstrip(" *_")[-1:] != ":" for gap in beside):
-        return False
-    closings = {
-        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip())
-        for gap in {*gaps} - {*beside}
-    }
-    closings = {
-        TOKEN.sub("", closing) if "<" in closing or closing[:2] == "[/" else closing for closing in closings
-    }
-    openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
-    # In JSON, a comma follows the texts that are not the last of an object.
-    quoted = all(closing[:1] == '"' and not any(map(str.isalpha, closing)) for closing in closings)
-    return len(openings) == 1 and (len(closings) < 2 or quoted)
-
-
-def _match_own_words(lines: Sequence[str], vocabulary: TurnWords) -> re.Pattern[str] | None:
-    """Return a pattern of a line that begins like one of a layout, with a word that names no speaker
-    elsewhere; None if none does."""
-    words = {word[0].lower() for line in lines if (word := TOKEN.search(line)) is not None}
-    own = [
-        word if word[1:] else rf"{word}(?![^\S\n]+\w)"  # not `a`, the article
-        for word in sorted(words)
-        if vocabulary.plain[word]
-    ]
-    if not own:
-        return None
-    return compile_later(rf"(?i)\n(?>(?:[^\w\n]|[\d_]){{0,20}})(?:{'|'.join(own)})(?![^\W\d_])")
-
-
-def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
-    """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
-    turn ends as those before this role's other turns do, and no other role's."""
-    top = make_skeleton(head)
-    for gap, role in before.items():
-        if role == first:
-            named = make_skeleton(gap)
-            label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
-            return not any(
-                make_skeleton(other).endswith(label) for other, who in before.items() if who != first
-            )
-    return False
-
-
-def _is_bare(gap: str) -> bool:
-    """Return whether a label is a word or a picture without a mark, which counts only where two alternate."""
-    label = gap.rpartition("\n")[2]
-    marks = (unicodedata.category(mark)[0] == "P" or mark in "<>=|~+" for mark in label)
-    return label.endswith(" ") and len(label.split()) == 1 and not any(marks)

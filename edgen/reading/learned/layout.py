@@ -153,8 +153,10 @@ class Layout(msgspec.Struct):
             return None
         value = given if value is None else value
         probability = None if value is None else _parse_value(value)
-        if (probability is None and value is not None) or (self.json and "," in (value or "")) or (
-            tail.unfit and any(map(said[-1].__contains__, tail.unfit))
+        if (
+            (probability is None and value is not None)
+            or (self.json and "," in (value or ""))
+            or (tail.unfit and any(map(said[-1].__contains__, tail.unfit)))
         ):
             return None
         marks = self.turns.decode(said, text, vocabulary)
@@ -216,7 +218,11 @@ class Layout(msgspec.Struct):
         gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
         if len(self.gaps) < len(gaps) <= MOST_GAPS:
             self.gaps, self.between = gaps, match_any(gaps)
-        shared = {behind: tail.extend(self.tails[behind]) for behind, tail in other.tails.items() if behind in self.tails}
+        shared = {
+            behind: tail.extend(self.tails[behind])
+            for behind, tail in other.tails.items()
+            if behind in self.tails
+        }
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails | shared
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
@@ -255,7 +261,9 @@ class Layout(msgspec.Struct):
             gaps = zero_digits(_BREAK.join(gaps), lettered=self.lettered).split(_BREAK)
         if self.order:
             return (said, self.speakers) if gaps == self.order else None
-        return (said, [self.first, *map(self.gaps.__getitem__, gaps)]) if self.gaps.keys() >= {*gaps} else None
+        return (
+            (said, [self.first, *map(self.gaps.__getitem__, gaps)]) if self.gaps.keys() >= {*gaps} else None
+        )
 
     def _split_foot(self, body: str) -> tuple[str, str]:
         """Return the text up to what follows the turns, and the rest: the foot of a table may be one, too."""

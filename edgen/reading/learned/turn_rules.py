@@ -9,7 +9,6 @@ part.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from operator import itemgetter, methodcaller
 
@@ -18,15 +17,24 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import DIGITS
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, QUOTED, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, JSON, QUOTED, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
-from edgen.reading.lines.shared_marks import find_margin, have_key
+from edgen.reading.learned.turn_shapes import (
+    ENDS,
+    STOPS,
+    is_balanced,
+    is_speech_alone,
+    is_word,
+    share_lines,
+    share_marks,
+    stand_in_quotes,
+)
+from edgen.reading.lines.shared_marks import find_margin
 from edgen.reading.other_speaker import HINTS
 from edgen.reading.text.characters import (
     TELLING,
     TurnWords,
     WordMemory,
-    are_spoken,
     encode_letters,
     find_marks,
     fold,
@@ -46,12 +54,10 @@ _WORD_LENGTH = 3  # characters; a shorter turn may be marks alone
 _SHORT = 60  # characters; a tag may be around a shorter label
 _MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _MARGINS = 3  # turns that have the margin of the layout
-_FRAME = 4  # turns of which one may begin with a word that they share
 
 # The end of a string in Python, or the beginning of another.
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
 _CLOSING = frozenset('"“”„＂')
-_STOPS = ".!?…。！？।؟"
 _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) is not None)
 # Marks with which a line that ends the last turn begins, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
@@ -65,8 +71,6 @@ _COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
-_ENDS = frozenset(_STOPS)
-_BEFORE_COUNT, _AFTER_COUNT = frozenset("([#"), frozenset(")]")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 # A line under what may be a person's name.
@@ -133,11 +137,11 @@ class TurnRules(msgspec.Struct):
             return None
         if self.single and self.code != SINGLES and "''" in whole:
             return None
-        if self.code == QUOTED and any(text.count('"') % 2 for text in said):
+        if self.code in (QUOTED, JSON) and escaped and any(text.count('"') % 2 for text in said):
             return None
         unfit = self.unfit
         if self.mixed:
-            if not _stand_in_quotes(said, text):
+            if not stand_in_quotes(said, text):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
                 return None
@@ -210,15 +214,16 @@ class TurnRules(msgspec.Struct):
             or (colons and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
         ):
             return None
-        if self.tagged and not vocabulary.plain.have_all([text.partition(" ")[0] for text in said]):
+        begun = said if self.tagged else [said[number] for number in _find_any(colons, said)]
+        if not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun]):
             return None
         if self.ordered:
-            if broken or "(" in kinds or not _is_speech_alone(said) or len({*said}) < len(said):
+            if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
             if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
                 return None
-        elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
+        elif broken and len(broken) >= len(said) - 1 and share_lines(said):
             return None
         if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
             return None
@@ -242,17 +247,17 @@ class TurnRules(msgspec.Struct):
         if min(map(len, said)) < _WORD_LENGTH and not all(any(map(str.isalnum, text)) for text in said):
             return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts))):
+        if not (firsts.isalnum() or all(map(is_word, {*firsts} - self.firsts))):
             return False
-        if not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts)):
+        if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):
             return False
-        if not (firsts[0].isalnum() and lasts[0] in _ENDS) and _share_marks(firsts, lasts):
+        if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
             return False
-        if self.inline and not _ENDS.issuperset(lasts):
+        if self.inline and not ENDS.issuperset(lasts):
             return False
         if _CLOSING.isdisjoint(kinds) or _CLOSING.isdisjoint("".join([text[-2:-1] for text in said])):
             return True
-        return all(text[-2:-1] not in _CLOSING or _is_balanced(text) for text in said)
+        return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
 
     def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
@@ -318,44 +323,12 @@ class TurnRules(msgspec.Struct):
         if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
             return False
         last = said[-1]
-        if quiet and _ENDING.isdisjoint(kinds):
-            if vocabulary.speaking.have_all([line.partition(" ")[0] for line in last.split("\n") if line]):
-                return True
+        starting = [line.partition(" ")[0] for line in last.split("\n") if line]
+        if quiet and _ENDING.isdisjoint(kinds) and vocabulary.speaking.have_all(starting):
+            return True
         return not _may_end(last, kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
-
-
-def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
-    """Return whether each turn stands in quotation marks of one kind, which it does not hold, or in tripled
-    ones. An end marker may follow the last one."""
-    at = 0
-    *others, last = said
-    for words in said if '"' in last else others:
-        at = text.find(words, at)
-        if at < 1:
-            return False
-        mark = text[at - 1 : at]
-        at += len(words)
-        if mark != text[at : at + 1] or mark not in "\"'":
-            return False
-        if mark == '"' in words and not text.startswith('"""', at):
-            return False
-    return True
-
-
-def _share_marks(firsts: str, lasts: str) -> bool:
-    """Return whether turns that begin and end so have marks in common, which may belong to the layout."""
-    few = len(firsts) - 1  # the last may be without
-    bracketed = max(sum(map(_BEFORE_COUNT.__contains__, firsts)), sum(map(_AFTER_COUNT.__contains__, lasts)))
-    return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
-
-
-def _is_balanced(text: str) -> bool:
-    """Return whether quotation marks are opened as often as closed."""
-    return (
-        text.count('"') % 2 == 0 and text.count("“") + text.count("„") == text.count("”") and "＂" not in text
-    )
 
 
 def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
@@ -385,34 +358,6 @@ def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
     return (
         not _LETTER_ENDS.isdisjoint(marks) or any(map(_BLANK_END, whole.split("-")[:-1]))
     ) and _LETTERED.search(whole) is not None
-
-
-def _share_lines(said: Sequence[str]) -> bool:
-    """Return whether all turns but the last have as many words in their first lines, or in their last ones,
-    or the same key: a line that they share belongs to the layout."""
-    *others, _ = said
-    for cut, place in ((str.partition, 0), (str.rpartition, 2)):
-        first = cut(others[0], "\n")[place]
-        words = len(first.split())
-        if all(len(cut(text, "\n")[place].split()) == words for text in others[1:]) or (
-            ":" in first and have_key([cut(text, "\n")[place] for text in others])
-        ):
-            return all("\n" in text for text in others)
-    return False
-
-
-def _is_speech_alone(said: Sequence[str]) -> bool:
-    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
-    # Numbers and a list's letters count as one beginning.
-    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
-    return len(beginnings) > len(said) / _FRAME + 1 and (
-        _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
-    )
-
-
-def _is_word(char: str) -> bool:
-    """Return whether a character belongs to a word or is a picture."""
-    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
 
 
 def _ends(match: re.Match[str], text: str) -> bool:
