@@ -80,8 +80,8 @@ def change_marks(text: str, rng: random.Random) -> str:
 
 
 def change(text: str, rng: random.Random) -> str:
-    """Insert a piece at a random place, cut the text short, change its marks, or remove, double or swap lines,
-    or change a number."""
+    """Insert a piece at a random place, cut the text short, change a number or marks, or remove, double or
+    swap lines."""
     if rng.random() < 0.3:
         return change_marks(text, rng)
     lines = text.split("\n")
@@ -564,9 +564,10 @@ def test_a_label_of_the_layout_in_a_turn_is_left_to_the_general_reader(names: tu
 def test_italic_notes_after_a_name_keep_their_blanks() -> None:
     def write(number: int, note: str = "*(smiling)*") -> str:
         turns = [
-            f"**{('TEACHER', 'STUDENT')[i % 2]}.** {note if i == 3 else f'*({_MOODS[(i + number) % 9]})*'} {_SAID[(i + number) % 8]}"
+            f"**{('TEACHER', 'STUDENT')[i % 2]}.** *({_MOODS[(i + number) % 9]})* {_SAID[(i + number) % 8]}"
             for i in range(8)
         ]
+        turns[3] = f"**STUDENT.** {note} {_SAID[(3 + number) % 8]}"
         return "\n\n".join([*turns, f"Probability: 0.{number}"])
 
     layouts = _learn(write, range(5))

@@ -44,8 +44,8 @@ Behind = tuple[str, str, str | None]
 class Tail(NamedTuple):
     """The meaning of the texts after the last turn."""
 
-    repairs: tuple[str, ...]
-    ended: bool
+    repairs: tuple[str, ...]  # of the whole reply
+    ended: bool  # an end marker is in them
     labelled: bool  # they follow a label, which has only the end marker
     unfit: str  # characters that the last turn may not hold
     blank: bool  # there is a blank in them

@@ -131,4 +131,4 @@ def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> s
         or ends_conversation(" ".join({*directions}))
     ):
         return whole
-    return " ".join(parts[::2])  # an escape that a direction parts is none
+    return " ".join(parts[::2])  # a direction inside an escape breaks it

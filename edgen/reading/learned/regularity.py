@@ -1,4 +1,4 @@
-"""Whether the texts between the turns of a reply have one form, and the words with which their lines begin."""
+"""Rules about the texts between the turns of a reply: whether they have one form, and how lines begin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the turns of a reply begin and end, and which marks and lines all of them share."""
+"""Rules about beginnings and ends of turns, and about the marks and lines that all turns share."""
 
 from __future__ import annotations
 
