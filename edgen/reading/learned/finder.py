@@ -196,6 +196,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     edges += "" if "_" in before_turns else "_"
+    starred = "*" if {label[-1:] for label in (top, *gaps)} == {" "} else ""
     round_ = "" if "(" in before_turns else "()"
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
@@ -217,13 +218,9 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         ordered=bool(order),
         inline=inline,
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
-        own=match_own_words(
-            [_find_last_line(top), *[line for gap in before for line in gap.split("\n")[1:]]], vocabulary
-        ),
+        own=match_own_words(_find_last_line(top), before, vocabulary),
         directed=directed,
-        firsts=frozenset(
-            edges + brackets[::2] + ("*" if {label[-1:] for label in (top, *gaps)} == {" "} else "")
-        ),
+        firsts=frozenset(edges + brackets[::2] + starred),
         lasts=frozenset(edges + ";" + brackets[1::2]),
         code=PLAIN,
     )

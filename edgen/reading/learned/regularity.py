@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from edgen.core.text import compile_later
 from edgen.reading.learned.layout import MOST_GAPS
@@ -67,9 +67,10 @@ def _is_bare(gap: str) -> bool:
     return label.endswith(" ") and len(label.split()) == 1 and not any(marks)
 
 
-def match_own_words(lines: Sequence[str], vocabulary: TurnWords) -> re.Pattern[str] | None:
+def match_own_words(first: str, gaps: Iterable[str], vocabulary: TurnWords) -> re.Pattern[str] | None:
     """Return a pattern of a line that begins like one of a layout, with a word that names no speaker
-    elsewhere; None if none does."""
+    elsewhere; None if none does. `first`: the line of the first label."""
+    lines = [first, *[line for gap in gaps for line in gap.split("\n")[1:]]]
     words = {word[0].lower() for line in lines if (word := TOKEN.search(line)) is not None}
     own = [
         word if word[1:] else rf"{word}(?![^\S\n]+\w)"  # not `a`, the article

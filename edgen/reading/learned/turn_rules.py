@@ -50,7 +50,6 @@ from edgen.reading.text.surroundings import (
 )
 
 _WORD = 12  # characters of the longest word for a probability, and one more
-_WORD_LENGTH = 3  # characters; a shorter turn may be marks alone
 _SHORT = 60  # characters; a tag may be around a shorter label
 _MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _MARGINS = 3  # turns that have the margin of the layout
@@ -137,7 +136,11 @@ class TurnRules(msgspec.Struct):
             return None
         if self.single and self.code != SINGLES and "''" in whole:
             return None
-        if self.code in (QUOTED, JSON) and escaped and any(text.count('"') % 2 for text in said):
+        if (
+            self.code in (QUOTED, JSON)
+            and escaped
+            and any(text.count('"') % 2 for text in said if '"' in text)
+        ):
             return None
         unfit = self.unfit
         if self.mixed:
@@ -209,13 +212,8 @@ class TurnRules(msgspec.Struct):
                 return None
         if not (quiet and lined) and self._tells(said, whole, letters, lined=lined or self.ordered):
             return None
-        if self.own is not None and (
-            (lined and self.own.search(f"\n{whole}") is not None)
-            or (colons and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
-        ):
-            return None
-        begun = said if self.tagged else [said[number] for number in _find_any(colons, said)]
-        if not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun]):
+        coloned = _find_any(colons, said) if colons else set()
+        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined):
             return None
         if self.ordered:
             if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
@@ -227,12 +225,12 @@ class TurnRules(msgspec.Struct):
             return None
         if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
             return None
-        if self.translated and any(_LISTED.search(said[number]) for number in _find_any(colons, said)):
+        if self.translated and any(_LISTED.search(said[number]) for number in coloned):
             return None
         if ":" in colons and vocabulary.unlabelling.have_all(
             [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
         ):
-            colons = colons - {":"}
+            coloned = _find_any(colons - {":"}, said)
         if named is not None and not (broken and _begin_with_letters(whole, kinds)):
             # Other marks than a colon show a speaker by a name alone.
             suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
@@ -240,14 +238,31 @@ class TurnRules(msgspec.Struct):
             suspects = {*range(len(said))}
         if suspects:
             suspects &= marked or _find_any(hints - _COLONS, said)
-        return sorted(suspects | _find_any(colons, said))
+        return sorted(suspects | coloned)
+
+    def _may_be_labelled(
+        self, said: Sequence[str], whole: str, coloned: set[int], vocabulary: TurnWords, *, lined: bool
+    ) -> bool:
+        """Return whether a turn may hold a label of this layout, or begin with a role's. `coloned`: the
+        numbers of the turns with colons."""
+        if self.own is not None and (
+            (lined and self.own.search(f"\n{whole}") is not None)
+            or (coloned and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
+        ):
+            return True
+        if not (self.tagged or coloned):
+            return False
+        begun = said if self.tagged else [said[number] for number in coloned]
+        return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
-        if min(map(len, said)) < _WORD_LENGTH and not all(any(map(str.isalnum, text)) for text in said):
+        if not all(said):
             return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not (firsts.isalnum() or all(map(is_word, {*firsts} - self.firsts))):
+        if not firsts.isalnum() and not (
+            all(map(is_word, {*firsts} - self.firsts)) and all(any(map(str.isalnum, text)) for text in said)
+        ):
             return False
         if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):
             return False
