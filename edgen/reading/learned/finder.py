@@ -196,13 +196,12 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     edges += "" if "_" in before_turns else "_"
-    starred = "*" if {label[-1:] for label in (top, *gaps)} == {" "} else ""
-    round_ = "" if "(" in before_turns else "()"
+    starred = "*" * ({label[-1:] for label in (top, *gaps)} == {" "})
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
-    brackets = round_ + ("[]" if directed else "")
+    brackets = ("" if "(" in before_turns else "()") + ("[]" if directed else "")
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
     inline = called and bool(beside)
     marks += ["*_"] if inline else []
@@ -211,6 +210,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
+        paired='"' in before_turns and Repair.LAYOUT in result.repairs,
         single=top[-1:] == "'",
         tagged="<" in head,
         translated=translated,

@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import DIGITS
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, JSON, QUOTED, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.learned.turn_shapes import (
     ENDS,
@@ -83,6 +83,9 @@ class TurnRules(msgspec.Struct):
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
+    paired: (
+        bool  # quotation marks in turns come in pairs, as the layout is neither JSON nor the published one
+    )
     single: bool  # turns stand in single quotation marks
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
@@ -136,11 +139,7 @@ class TurnRules(msgspec.Struct):
             return None
         if self.single and self.code != SINGLES and "''" in whole:
             return None
-        if (
-            self.code in (QUOTED, JSON)
-            and escaped
-            and any(text.count('"') % 2 for text in said if '"' in text)
-        ):
+        if escaped and self.paired and any(text.count('"') % 2 for text in said if '"' in text):
             return None
         unfit = self.unfit
         if self.mixed:
