@@ -581,3 +581,17 @@ def test_one_odd_reply_teaches_no_layout() -> None:
     odd = texts[0].replace(" the ", "\nthe ", 1)  # repaired, since a text holds a line break
     layouts = _learn(lambda number: (odd, *texts)[number], range(4))
     assert layouts.read(texts[5]) == read_unknown(texts[5], TEACHER_STUDENT)
+
+
+@pytest.mark.parametrize("breaks", [1, 3, 4])
+def test_few_breaks_of_html_stay_in_the_turns(breaks: int) -> None:
+    def write(number: int, breaks: int = 6) -> str:
+        turns = [
+            f"| {('Teacher', 'Student')[i % 2]} | {_SAID[(i + number) % 8]}{'<br>' if i < breaks else ' '}Is it new? |"
+            for i in range(8)
+        ]
+        return "\n".join(["| Speaker | Text |", "|---|---|", *turns, f"\nProbability: 0.{number}"])
+
+    layouts = _learn(write, range(5))
+    known = layouts.read(write(6, breaks))
+    assert known is None or known == read_unknown(write(6, breaks), TEACHER_STUDENT)

@@ -52,6 +52,7 @@ from edgen.reading.text.surroundings import (
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
+_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _MARGINS = 3  # turns that have the margin of the layout
 
 # The end of a string in Python, or the beginning of another.
@@ -173,6 +174,8 @@ class TurnRules(msgspec.Struct):
         if whole.count("\n") != self.joint.count("\n") * whole.count(self.joint):
             return False
         further = whole.split(self.joint)[1:]
+        if "<" in self.joint and 0 < len(further) <= _FEW_BREAKS:
+            return False  # few breaks of HTML stay as they are
         begins = "".join([line[:1] for line in further])
         if not self.several and (" " in begins or "\t" in begins):
             return False
