@@ -68,7 +68,8 @@ def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> st
     else:
         end = len(text) - len(_CLOSED.search(text)[0])  # type: ignore[index]
     for opened in _OPENED.finditer(text, 0, end):
-        if is_aside(text[opened.end() : end], vocabulary):
+        # Lines under the last turn and before the probability are speech, unless a rule finds their words.
+        if not (keyed and opened[0][0] == "\n") and is_aside(text[opened.end() : end], vocabulary):
             return text[: opened.end()] + WORDS + text[end:]
     return text
 

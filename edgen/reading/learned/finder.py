@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,9 +12,18 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
-from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, match_any
+from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
-from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.regularity import (
+    KINDS,
+    QUOTES,
+    STRINGS,
+    is_closed,
+    is_mixed,
+    is_regular,
+    match_own_words,
+)
+from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
@@ -31,10 +39,7 @@ KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
 _NEVER = "<>&[]{}|\\`（）【】"
-# Characters that no turn may hold if the layout has one of the same kind.
-_KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
-_QUOTES = "".join(_KINDS[:-1]) + "'‘’"
-_STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
+_STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
@@ -56,7 +61,8 @@ def find_layout(
     """
     found = find_turns(text, result.turns, at)
     if found is None:
-        return _find_woven_layout(text, result, at, words, vocabulary)
+        layout = _find_woven_layout(text, result, at, words, vocabulary)
+        return _blank_head(layout, vocabulary) if layout is not None and vary else layout
     written = found.gaps
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
@@ -66,7 +72,7 @@ def find_layout(
         if layout is not None and layout.below is None:
             layout.told = told
             return layout
-    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
+    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns]) if blank else None
     if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
         at = blanked.find(result.turns[0].text.partition("\n")[0])
         layout = (
@@ -78,11 +84,16 @@ def find_layout(
                 layout.begin = layout.begin[:KEY]
             return layout
     layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
-    if layout is not None and vary and not layout.aside:
-        numbered = layout.numbered and layout.below is None
-        if (values := blank_values(layout.head, vocabulary, numbered=numbered)) is not None:
-            layout.head, layout.top = values
-            layout.begin = _VARYING.split(layout.head, 1)[0]
+    return _blank_head(layout, vocabulary) if layout is not None and vary else layout
+
+
+def _blank_head(layout: Layout, vocabulary: TurnWords) -> Layout:
+    """Return a layout with blanks in place of the values before the first turn."""
+    numbered = layout.numbered and layout.below is None
+    values = None if layout.aside else blank_values(layout.head, vocabulary, numbered=numbered)
+    if values is not None:
+        layout.head, layout.top = values
+        layout.begin = _VARYING.split(layout.head, 1)[0]
     return layout
 
 
@@ -108,7 +119,7 @@ class _Texts(NamedTuple):
     below: str | None  # the same after this probability
     gaps: list[str]  # texts between turns, digits as zeros
     before: dict[str, str]  # the role that follows each of them
-    order: tuple[str, ...]  # the gaps in their order, if there is no other regularity
+    order: list[str]  # the gaps in their order, if there is no other regularity
     rest: str  # text after the last turn
 
 
@@ -123,8 +134,8 @@ def _find_fixed_layout(
     before: dict[str, str] = {}
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
-    regular = clear and len(top) >= KEY and _is_regular(top, before, gaps, spoken[0])
-    order = () if regular else tuple(gaps if clear else written)
+    regular = clear and len(top) >= KEY and is_regular(top, before, gaps, spoken[0])
+    order = [] if regular else gaps if clear else written
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
@@ -138,19 +149,33 @@ def _find_fixed_layout(
         (label and order)
         or not all(map(_is_marked, order))
         or not _is_apart_from(head + (below or ""), gaps, rest)
+        or not is_closed(gaps, rest, ended=result.ended_by is not None)
         or (tails[2] is None and below is None and _gives(top))
     ):
         return None
     texts = _Texts(top, head, below, gaps, before, order, rest)
     layout = _make_layout(texts, result, words, vocabulary)
+    if layout.json and found.joint == "\n":
+        return None  # JSON that the general reader repairs
     layout.turns.code, layout.turns.joint = found.code, found.joint
     layout.lettered = lettered and clear
     unfit = "".join([kind for kind in _list_kinds(rest) if not layout.turns.unfit.issuperset(kind)])
     layout.tails = {
         tails: Tail(
-            result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
+            result.repairs,
+            result.ended_by is not None,
+            bool(label),
+            unfit,
+            WORDS in tails[0] + tails[1],
+            any("\n" in turn.text for turn in result.turns[:-1]),
+            len(result.turns),
+            len(result.turns),
         )
     }
+    if layout.numbered:
+        layout.counted = [_find_first_label(top), *written, *([rest[: len(label)]] if label else [])]
+    if layout.numbered or order:
+        layout.speakers = [*spoken, before[label]] if label else spoken
     layout.head = (
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )
@@ -171,52 +196,54 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     edges += "" if "_" in before_turns else "_"
-    round_ = frozenset() if "(" in before_turns else frozenset("()")
+    starred = "*" * ({label[-1:] for label in (top, *gaps)} == {" "})
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
-    brackets = frozenset("[]") if directed else frozenset()
+    brackets = ("" if "(" in before_turns else "()") + ("[]" if directed else "")
+    beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
+    inline = called and bool(beside)
+    marks += ["*_"] if inline else []
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
-        mixed=not order and _is_mixed([top, *gaps]),
+        mixed=not order and is_mixed([top, *gaps]),
+        paired='"' in before_turns and Repair.LAYOUT in result.repairs,
+        single=top[-1:] == "'",
         tagged="<" in head,
         translated=translated,
         named=named,
         ordered=bool(order),
+        inline=inline,
+        parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
+        own=match_own_words(_find_last_line(top), before, vocabulary),
         directed=directed,
-        firsts=frozenset(edges + "*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
-        | round_
-        | brackets,
-        lasts=frozenset(edges + ";") | round_ | brackets,
+        firsts=frozenset(edges + brackets[::2] + starred),
+        lasts=frozenset(edges + ";" + brackets[1::2]),
         code=PLAIN,
     )
-    between = {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0])))
+    between = sorted({*order} or before, key=len, reverse=True)
     json = '"＂' in marks and ("{" in top or "[" in top)
     return Layout(
         "",
         blank_line + line if free else head,
         spoken[0],
-        between,
-        numbered="0" in "".join(order or before),
+        {} if order else {gap: before[gap] for gap in between},
+        numbered="0" in "".join(between),
         lettered=False,
-        rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
+        counted=[],
+        uncounted=[],
+        rows=bool(beside) and not order,
         json=json,
         turns=turns,
         between=match_any(between),
         tails={},
         below=below,
         order=order,
-        speakers=tuple(spoken) if order else (),
         aside=free,
     )
-
-
-def _is_mixed(labels: Sequence[str]) -> bool:
-    """Return whether each turn stands in quotation marks that it does not hold, of either kind or tripled."""
-    return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
 
 
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
@@ -244,12 +271,17 @@ def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
 
 def _is_label(label: str, vocabulary: TurnWords) -> bool:
     """Return whether a text before a turn names a speaker on the turn's line, or opens a quotation there."""
-    return not vocabulary.plain[label] or (label[-1:] in _QUOTES and any(map(str.isalpha, label)))
+    return not vocabulary.plain[label] or (label[-1:] in QUOTES and any(map(str.isalpha, label)))
 
 
 def _find_last_line(head: str) -> str:
     """Return the line of a text before the first turn that has this turn's label."""
     return head.rstrip().rpartition("\n")[2]
+
+
+def _find_first_label(head: str) -> str:
+    """Return the text before the first turn on its line."""
+    return head.rpartition("\n")[2]
 
 
 def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> tuple[Behind, str] | None:
@@ -314,12 +346,12 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
 def _list_kinds(*pieces: str) -> list[str]:
     """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
     marks = "".join([TAG.sub("", piece) for piece in pieces])
-    return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
+    return [kind for kind in KINDS if any(mark in marks for mark in kind)]
 
 
 def _is_marked(gap: str) -> bool:
     """Return whether a text between turns holds something that no turn of one line has in it."""
-    return "\n" in gap or any(map(gap.__contains__, _NEVER + _QUOTES))
+    return "\n" in gap or any(map(gap.__contains__, _NEVER + QUOTES))
 
 
 def _is_apart(before: str, after: str) -> bool:
@@ -346,51 +378,3 @@ def _is_alias(head: str, words: RoleWords) -> bool:
     """Return whether the label before the first turn is another word for a role in the reader's own
     language."""
     return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
-
-
-def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first: str) -> bool:
-    """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
-    role.
-
-    Then no rule counts turns.
-    """
-    skeletons: dict[str, set[str]] = {}
-    for gap, role in before.items():
-        skeletons.setdefault(role, set()).add(make_skeleton(gap))
-    if len(before) > MOST_GAPS or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
-        return False
-    if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
-        return False
-    closings = {
-        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip()) for gap in gaps
-    }
-    closings = {
-        TOKEN.sub("", closing) if "<" in closing or closing[:2] == "[/" else closing for closing in closings
-    }
-    openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
-    if any("\n" not in gap and gap.lstrip()[:1] not in ('"', "'", "|") for gap in gaps):
-        return False
-    # In JSON, a comma follows the texts that are not the last of an object.
-    quoted = all(closing[:1] == '"' and not any(map(str.isalpha, closing)) for closing in closings)
-    return len(openings) == 1 and (len(closings) == 1 or quoted)
-
-
-def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
-    """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
-    turn ends as those before this role's other turns do, and no other role's."""
-    top = make_skeleton(head)
-    for gap, role in before.items():
-        if role == first:
-            named = make_skeleton(gap)
-            label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
-            return not any(
-                make_skeleton(other).endswith(label) for other, who in before.items() if who != first
-            )
-    return False
-
-
-def _is_bare(gap: str) -> bool:
-    """Return whether a label is a word or a picture without a mark, which counts only where two alternate."""
-    label = gap.rpartition("\n")[2]
-    marks = (unicodedata.category(mark)[0] == "P" or mark in "<>=|~+" for mark in label)
-    return label.endswith(" ") and len(label.split()) == 1 and not any(marks)

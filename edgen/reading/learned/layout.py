@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from operator import methodcaller
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +34,7 @@ _BREAK = "\0"  # between texts that are joined
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
 # No number in JSON, but one in dates and times.
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
+_is_broken = methodcaller("__contains__", "\n")
 _parse_value = lru_cache(maxsize=1024)(parse_probability)  # few values recur
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
@@ -42,11 +44,26 @@ Behind = tuple[str, str, str | None]
 class Tail(NamedTuple):
     """The meaning of the texts after the last turn."""
 
-    repairs: tuple[str, ...]
-    ended: bool
+    repairs: tuple[str, ...]  # of the whole reply
+    ended: bool  # an end marker is in them
     labelled: bool  # they follow a label, which has only the end marker
     unfit: str  # characters that the last turn may not hold
     blank: bool  # there is a blank in them
+    broken: bool  # they followed turns of several lines; after others, lines may be cut off the last turn
+    least: int  # turns of the shortest reply that ended so
+    most: int  # and of the longest one
+
+    def has_same_meaning(self, other: Tail) -> bool:
+        """Return whether the same texts have the same meaning after the turns of another reply."""
+        return self[:-3] == other[:-3]
+
+    def extend(self, other: Tail) -> Tail:
+        """Return what both replies show."""
+        return self._replace(
+            broken=self.broken or other.broken,
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
+        )
 
 
 class Layout(msgspec.Struct):
@@ -60,18 +77,23 @@ class Layout(msgspec.Struct):
     the layout has an `order`."""
     numbered: bool  # a gap holds a digit or the letter of a list
     lettered: bool  # what numbers a gap may be the letter of a list
+    counted: list[str]
+    """The first label and the texts between turns as written in the longest reply, if they have numbers;
+    empty if these vary from reply to reply."""
+    uncounted: list[list[str]] | None  # the same of a reply with other numbers; None once two have the same
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules  # what the turns may hold
     between: re.Pattern[str]  # any of the gaps, as a group
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
-    order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
-    speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    order: list[str] = []  # texts between the turns in their order, if there is no other regularity
+    speakers: Sequence[str] = ()  # roles of the turns in their order, if they are `counted` or in an `order`
     woven: bool = False  # one speaker's turns come before all of the other's
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
+    confirmed: bool = False  # a second reply had it; an odd reply alone does not say how others are read
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
@@ -103,16 +125,18 @@ class Layout(msgspec.Struct):
             if len(found) != 2:
                 return None
             given, text = found[0], before + found[1]  # after the head
+        if self.counted and self.below is None and text[:start].rpartition("\n")[2] != self.counted[0]:
+            return None
         body = text[start:]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
                 return None
         body, foot = self._split_foot(body) if self.rows else (body, "")
-        cut = self._cut_in_order(body) if self.order else self._cut(body)
+        cut = self._cut(body)
         if cut is None:
             return None
-        said, speakers = cut
+        said, speakers = cut[0], [*cut[1]]
         said[-1] += foot
         behind = self._split_tail(said[-1], vocabulary)
         if behind is None:
@@ -123,18 +147,22 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if self.woven:
             said, speakers = _join_in_turn(said), _join_in_turn(speakers)
-        if not LEAST <= len(said) <= MOST or not speak_often(speakers):
+        if not tail.least <= len(said) <= tail.most or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
             return None
         value = given if value is None else value
         probability = None if value is None else _parse_value(value)
-        if (probability is None and value is not None) or (
-            tail.unfit and any(map(said[-1].__contains__, tail.unfit))
+        if (
+            (probability is None and value is not None)
+            or (self.json and "," in (value or ""))
+            or (tail.unfit and any(map(said[-1].__contains__, tail.unfit)))
         ):
             return None
         marks = self.turns.decode(said, text, vocabulary)
-        suspects = None if marks is None else self.turns.find_suspects(said, marks, vocabulary)
+        if marks is None or (not tail.broken and "\n" in marks and any(map(_is_broken, said[:-1]))):
+            return None
+        suspects = self.turns.find_suspects(said, marks, vocabulary)
         if suspects is None:
             return None
         turns = tuple(map(Turn, speakers, said))
@@ -166,54 +194,76 @@ class Layout(msgspec.Struct):
             and self.turns.is_like(other.turns)
             and self.lettered == other.lettered
             and self.order == other.order
-            and self.speakers == other.speakers
+            and (not self.order or self.speakers == other.speakers)
             and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
+            and (self.uncounted is not None or not other.counted or self._counts_like(self.counted, other))
+            and all(
+                self.tails[behind].has_same_meaning(tail)
+                for behind, tail in other.tails.items()
+                if behind in self.tails
+            )
         )
+
+    @staticmethod
+    def _counts_like(counted: list[str], other: Layout) -> bool:
+        """Return whether numbers count in the same way, as far as both replies go."""
+        return all(map(str.__eq__, counted, other.counted))
 
     def extend(self, other: Layout) -> bool:
         """Take what another layout like this one knows more; return whether that is anything."""
-        before = (len(self.gaps), len(self.tails))
+        before = (len(self.gaps), self.tails, self.counted, self.uncounted)
         gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
-        if len(gaps) <= MOST_GAPS:
+        if len(self.gaps) < len(gaps) <= MOST_GAPS:
             self.gaps, self.between = gaps, match_any(gaps)
-        tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
+        shared = {
+            behind: tail.extend(self.tails[behind])
+            for behind, tail in other.tails.items()
+            if behind in self.tails
+        }
+        tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails | shared
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
         if self.notes is not None:
             self.notes.extend(other.notes)
-        return self.turns.extend(other.turns) or before != (len(self.gaps), len(self.tails))
+        if self.counted:
+            self._extend_count(other)
+        extended = self.turns.extend(other.turns)
+        return extended or before != (len(self.gaps), self.tails, self.counted, self.uncounted)
 
-    def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
-        """Return the texts of the turns, the last one with what follows it, and who speaks each."""
-        parts = self.between.split(zero_digits(body) if self.lettered else body)
-        said, gaps = parts[::2], parts[1::2]
+    def _extend_count(self, other: Layout) -> None:
+        """Learn how numbers count once two replies have the same, or that they vary once three differ."""
+        if self._counts_like(self.counted, other):
+            longer = self if len(self.counted) >= len(other.counted) else other
+            self.counted, self.speakers, self.uncounted = longer.counted, longer.speakers, None
+        elif any(self._counts_like(counted, other) for counted in self.uncounted or ()):
+            self.counted, self.speakers, self.uncounted = other.counted, other.speakers, None
+        elif self.uncounted:
+            self.counted = []
+        else:
+            self.uncounted = [other.counted]
+
+    def _cut(self, body: str) -> tuple[list[str], Sequence[str]] | None:
+        """Return the texts of the turns, the last one with what follows it, and who speaks each; None if the
+        texts between them are not those of the layout, or do not count as in the replies before."""
+        parts = self.between.split(zero_digits(body) if self.lettered else body, len(self.order))
         if self.lettered:
             ends = [*accumulate(map(len, parts))]
             parts = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-            said = parts[::2]
-        elif self.numbered:
-            gaps = zero_digits(_BREAK.join(gaps), lettered=False).split(_BREAK)
-        if self.json and self.numbered and _ZERO_LED.search(" ".join(parts[1::2])):
-            return None
-        if said[0][-1:].isspace() or not self.gaps.keys() >= {*gaps}:
-            return None
-        return said, [self.first, *map(self.gaps.__getitem__, gaps)]
-
-    def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
-        """Return the same where the texts between the turns come in one order."""
-        cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        said: list[str] = []
-        at = 0
-        for gap in self.order:
-            place = cut.find(gap, at)
-            if place < 0:
+        said, gaps = parts[::2], parts[1::2]
+        if self.counted:
+            return (said, self.speakers[: len(said)]) if gaps == self.counted[1 : len(said)] else None
+        if self.numbered:
+            if self.json and _ZERO_LED.search(" ".join(gaps)):
                 return None
-            said.append(body[at:place])
-            at = place + len(gap)
-        return [*said, body[at:]], [*self.speakers]
+            gaps = zero_digits(_BREAK.join(gaps), lettered=self.lettered).split(_BREAK)
+        if self.order:
+            return (said, self.speakers) if gaps == self.order else None
+        return (
+            (said, [self.first, *map(self.gaps.__getitem__, gaps)]) if self.gaps.keys() >= {*gaps} else None
+        )
 
     def _split_foot(self, body: str) -> tuple[str, str]:
         """Return the text up to what follows the turns, and the rest: the foot of a table may be one, too."""
@@ -240,7 +290,9 @@ class Layout(msgspec.Struct):
             if not fits or (tail.labelled and said):
                 continue
             if unit is not None:
-                if len(value) <= LONGEST_VALUE and find_unit(value) == unit:
+                # The general reader may find no other probability by a label in another language.
+                other = "\n" in said and DIGITS.search(said) is not None and not is_likely(fold(before))
+                if len(value) <= LONGEST_VALUE and find_unit(value) == unit and not other:
                     return said, value, tail
             elif "\n" not in said and not (
                 is_likely(fold(said)) and (self.below is None or DIGITS.search(said))

@@ -59,8 +59,9 @@ class Layouts:
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
         self._last: Layout | None = None  # of the latest reply
-        # Beginnings, values in them apart, with the number of replies and the latest with its values.
-        self._seen: dict[str, tuple[int, str]] = {}
+        # Beginnings, values in them apart, with the number of replies, the latest with its values, and the
+        # first reply until the second comes.
+        self._seen: dict[str, tuple[int, str, tuple[str, Conversation] | None]] = {}
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
@@ -76,7 +77,8 @@ class Layouts:
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
                 if (
-                    layout is not last
+                    layout.confirmed
+                    and layout is not last
                     and layout.may_read(text)
                     and (found := layout.read(text, self._vocabulary)) is not None
                 ):
@@ -96,17 +98,25 @@ class Layouts:
         line = head.rstrip().rfind("\n") + 1
         head = head[:line] + DIGITS.sub("0", head[line:])
         key = self._find_key(head)
-        tries, last = self._seen.get(key, (0, head))
+        tries, last, first = self._seen.get(key, (0, head, None))
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
-        self._seen[key] = tries + 1, head
+        self._seen[key] = tries + 1, head, None if tries else (text, result)
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
-        layout = find_layout(text, result, at, self._words, self._vocabulary, vary=last != head)
-        if layout is None or (again := layout.read(text, self._vocabulary)) is None:
-            return
-        if again[0] == result and self._keep(layout) and not layout.order and last == head:
-            self._seen[key] = 1, head
+        if first is not None:
+            self._learn_layout(*first, vary=last != head)
+        layout = self._learn_layout(text, result, vary=last != head)
+        if layout is not None and not layout.order and last == head:
+            self._seen[key] = 1, head, None
+
+    def _learn_layout(self, text: str, result: Conversation, *, vary: bool) -> Layout | None:
+        """Keep the layout of a text; return it if anything about it is new."""
+        at = text.find(result.turns[0].text.partition("\n")[0])
+        layout = find_layout(text, result, at, self._words, self._vocabulary, vary=vary)
+        if layout is None or (again := layout.read(text, self._vocabulary)) is None or again[0] != result:
+            return None
+        return layout if self._keep(layout) else None
 
     def _find_key(self, head: str) -> str:
         """Return a text before the first turn without its words and numbers, except for speakers' names."""
@@ -118,7 +128,9 @@ class Layouts:
         key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
-            return same.extend(layout)
+            extended = same.extend(layout) or not same.confirmed
+            same.confirmed = True
+            return extended
         if self._count >= _MOST_LAYOUTS:
             self._known.clear()
             self._count, known = 0, []

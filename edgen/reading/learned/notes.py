@@ -66,10 +66,10 @@ class LabelNotes(msgspec.Struct):
 def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> LabelNotes | None:
     """Return the notes in the texts before turns; None if the labels of each role are alike without any.
 
-    `top` is the text before the first turn, `gaps` those before the others, `spoken` the roles of these.
+    `top` is the text before the first turn, `gaps` those before the others, `spoken` the roles of all turns.
     """
     labels: dict[str, set[str]] = {}
-    for gap, role in zip(gaps, spoken, strict=True):
+    for gap, role in zip(gaps, spoken[1:], strict=True):
         labels.setdefault(role, set()).add(_DIGITS.sub("0", gap))
     if (optional := _find_bracketed_notes([label for some in labels.values() for label in some])) is not None:
         return optional
@@ -78,7 +78,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     closers: set[str] = set()
     known: set[str] = set()
     closed = False
-    for some in labels.values():
+    for role, some in labels.items():
         if len(some) > 1:
             start = find_common_start([*some])
             opened = _OPENED.search(start)
@@ -90,7 +90,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
             start = start[max(0, start.rfind("\n")) :]
             closed = closed or opened is None
             known.update(note[0] for note in notes if note)
-            if top.endswith(end):  # as in the label of the first turn
+            if role == spoken[0] and top.endswith(end):  # as in the label of the first turn
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
             starts.add(start)
             closers.add(re.escape(end[: end.find("\n") + 1] or end[0]))
@@ -113,7 +113,9 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):
         return None
     before = "|".join(sorted({start.replace("0", "[0-9]+") for start in starts}))
-    return LabelNotes(re.compile(rf"({before})( ?[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
+    blanks = {note[0][0] == " " for note in found}  # a blank that only one reply has belongs to no note
+    blank = " ?" if len(blanks) > 1 else " " * blanks.pop()
+    return LabelNotes(re.compile(rf"({before})({blank}[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
 
 
 def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:
@@ -129,4 +131,4 @@ def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> s
         or ends_conversation(" ".join({*directions}))
     ):
         return whole
-    return "".join(parts[::2])
+    return " ".join(parts[::2])  # a direction inside an escape breaks it

@@ -9,7 +9,6 @@ part.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from operator import itemgetter, methodcaller
 
@@ -20,13 +19,22 @@ from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import DIGITS
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
-from edgen.reading.lines.shared_marks import find_margin, have_key
+from edgen.reading.learned.turn_shapes import (
+    ENDS,
+    STOPS,
+    is_balanced,
+    is_speech_alone,
+    is_word,
+    share_lines,
+    share_marks,
+    stand_in_quotes,
+)
+from edgen.reading.lines.shared_marks import find_margin
 from edgen.reading.other_speaker import HINTS
 from edgen.reading.text.characters import (
     TELLING,
     TurnWords,
     WordMemory,
-    are_spoken,
     encode_letters,
     find_marks,
     fold,
@@ -44,13 +52,12 @@ from edgen.reading.text.surroundings import (
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
+_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _MARGINS = 3  # turns that have the margin of the layout
-_FRAME = 4  # turns of which one may begin with a word that they share
 
 # The end of a string in Python, or the beginning of another.
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
 _CLOSING = frozenset('"“”„＂')
-_STOPS = ".!?…。！？।؟"
 _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) is not None)
 # Marks with which a line that ends the last turn begins, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
@@ -64,7 +71,6 @@ _COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
-_ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 # A line under what may be a person's name.
@@ -78,10 +84,18 @@ class TurnRules(msgspec.Struct):
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
+    paired: (
+        bool  # quotation marks in turns come in pairs, as the layout is neither JSON nor the published one
+    )
+    single: bool  # turns stand in single quotation marks
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
     ordered: bool  # speakers follow from the turns' order alone
+    inline: bool  # turns stand next to each other on a line, each after a label
+    parted: bool  # words that belong to no turn stand above labels
+    own: re.Pattern[str] | None
+    """A line that begins like one of the layout, with a word that names no speaker elsewhere."""
     directed: bool  # a turn may hold stage directions in square brackets
     firsts: frozenset[str]  # marks with which a turn may begin like a word
     lasts: frozenset[str]  # marks with which a turn may end like a word
@@ -124,9 +138,13 @@ class TurnRules(msgspec.Struct):
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
         if self.code == SINGLES and "'" in whole.replace("''", ""):
             return None
+        if self.single and self.code != SINGLES and "''" in whole:
+            return None
+        if escaped and self.paired and any(text.count('"') % 2 for text in said if '"' in text):
+            return None
         unfit = self.unfit
         if self.mixed:
-            if not _stand_in_quotes(said, text):
+            if not stand_in_quotes(said, text):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
                 return None
@@ -156,6 +174,8 @@ class TurnRules(msgspec.Struct):
         if whole.count("\n") != self.joint.count("\n") * whole.count(self.joint):
             return False
         further = whole.split(self.joint)[1:]
+        if "<" in self.joint and 0 < len(further) <= _FEW_BREAKS:
+            return False  # few breaks of HTML stay as they are
         begins = "".join([line[:1] for line in further])
         if not self.several and (" " in begins or "\t" in begins):
             return False
@@ -180,32 +200,39 @@ class TurnRules(msgspec.Struct):
         lined = self.begins or bool(broken)
         marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
         many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
-        searched = broken or (lined if self.ordered else many)
+        searched = broken or self.inline or (lined if self.ordered else many)
         letters = encode_letters(whole, marks=marks)
-        named = vocabulary.speakers.intersection(letters.split()) if searched else None
+        words = letters.split() if searched else ()
+        quiet = bool(searched) and vocabulary.quiet.have_all(words)  # most
+        named = vocabulary.speakers.intersection(() if quiet else words) if searched else None
         # Words outside of the turns with several lines may name a speaker, except where the order alone does.
+        if self.inline and named:
+            return None
         if lined and named:
             near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
             if not vocabulary.labels.isdisjoint(near):
                 return None
-        if self._tells(said, whole, letters, lined=lined):
+        if not (quiet and lined) and self._tells(said, whole, letters, lined=lined or self.ordered):
+            return None
+        coloned = _find_any(colons, said) if colons else set()
+        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined):
             return None
         if self.ordered:
-            if broken or "(" in kinds or not _is_speech_alone(said):
+            if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
             if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
                 return None
-        elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
+        elif broken and len(broken) >= len(said) - 1 and share_lines(said):
             return None
-        if lined and not self._are_plain(said, whole, kinds, named, vocabulary):
+        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
             return None
-        if self.translated and any(_LISTED.search(said[number]) for number in _find_any(colons, said)):
+        if self.translated and any(_LISTED.search(said[number]) for number in coloned):
             return None
         if ":" in colons and vocabulary.unlabelling.have_all(
             [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
         ):
-            colons = colons - {":"}
+            coloned = _find_any(colons - {":"}, said)
         if named is not None and not (broken and _begin_with_letters(whole, kinds)):
             # Other marks than a colon show a speaker by a name alone.
             suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
@@ -213,26 +240,50 @@ class TurnRules(msgspec.Struct):
             suspects = {*range(len(said))}
         if suspects:
             suspects &= marked or _find_any(hints - _COLONS, said)
-        return sorted(suspects | _find_any(colons, said))
+        return sorted(suspects | coloned)
+
+    def _may_be_labelled(
+        self, said: Sequence[str], whole: str, coloned: set[int], vocabulary: TurnWords, *, lined: bool
+    ) -> bool:
+        """Return whether a turn may hold a label of this layout, or begin with a role's. `coloned`: the
+        numbers of the turns with colons."""
+        if self.own is not None and (
+            (lined and self.own.search(f"\n{whole}") is not None)
+            or (coloned and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
+        ):
+            return True
+        if not (self.tagged or coloned):
+            return False
+        begun = said if self.tagged else [said[number] for number in coloned]
+        return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
         if not all(said):
             return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts))):
+        if not firsts.isalnum() and not (
+            all(map(is_word, {*firsts} - self.firsts)) and all(any(map(str.isalnum, text)) for text in said)
+        ):
             return False
-        if not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts)):
+        if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):
             return False
-        return _CLOSING.isdisjoint(kinds) or not any(
-            text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
-        )
+        if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
+            return False
+        if self.inline and not ENDS.issuperset(lasts):
+            return False
+        if _CLOSING.isdisjoint(kinds) or _CLOSING.isdisjoint("".join([text[-2:-1] for text in said])):
+            return True
+        return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
 
     def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
         the turns' (`encode_letters`)."""
         closed = any(map(letters.__contains__, _CLOSED))
-        if closed and may_mark(fold(whole)) and any(map(find_marker, said)):
+        if closed and self.translated:
+            return True
+        told = self.parted or self.own is not None  # or else only a marker with its marks counts
+        if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
         if lined or self.tagged:
             given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
@@ -259,16 +310,19 @@ class TurnRules(msgspec.Struct):
         kinds: frozenset[str],
         named: frozenset[bytes] | None,
         vocabulary: TurnWords,
+        *,
+        quiet: bool,
     ) -> bool:
         """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
-        of theirs that may name somebody; None if they are unknown."""
+        of theirs that may name somebody; None if they are unknown. `quiet`: as of each of their words."""
         if "(" in kinds:
             return False
         lines = whole.split("\n") if "\n" in kinds else said
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        starts: Sequence[Sequence[str]] = [
-            line.partition(" ") if clear else line.split(" ", 2) for line in lines if line
-        ]
+        firsts = [line.partition(" ")[0] for line in lines if line] if clear else ()
+        starts: Sequence[Sequence[str]] = ()
+        if not firsts or not vocabulary.opening.have_all(firsts):
+            starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
         others = vocabulary.opening.find_others([start[0] for start in starts])
         if others and clear and all(map(_BULLETS.__getitem__, others)):
             items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
@@ -286,34 +340,12 @@ class TurnRules(msgspec.Struct):
         if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
             return False
         last = said[-1]
+        starting = [line.partition(" ")[0] for line in last.split("\n") if line]
+        if quiet and _ENDING.isdisjoint(kinds) and vocabulary.speaking.have_all(starting):
+            return True
         return not _may_end(last, kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
-
-
-def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
-    """Return whether each turn stands in quotation marks of one kind, which it does not hold, or in tripled
-    ones. An end marker may follow the last one."""
-    at = 0
-    *others, last = said
-    for words in said if '"' in last else others:
-        at = text.find(words, at)
-        if at < 1:
-            return False
-        mark = text[at - 1 : at]
-        at += len(words)
-        if mark != text[at : at + 1] or mark not in "\"'":
-            return False
-        if mark == '"' in words and not text.startswith('"""', at):
-            return False
-    return True
-
-
-def _is_balanced(text: str) -> bool:
-    """Return whether quotation marks are opened as often as closed."""
-    return (
-        text.count('"') % 2 == 0 and text.count("“") + text.count("„") == text.count("”") and "＂" not in text
-    )
 
 
 def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
@@ -343,34 +375,6 @@ def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
     return (
         not _LETTER_ENDS.isdisjoint(marks) or any(map(_BLANK_END, whole.split("-")[:-1]))
     ) and _LETTERED.search(whole) is not None
-
-
-def _share_lines(said: Sequence[str]) -> bool:
-    """Return whether all turns but the last have as many words in their first lines, or in their last ones,
-    or the same key: a line that they share belongs to the layout."""
-    *others, _ = said
-    for cut, place in ((str.partition, 0), (str.rpartition, 2)):
-        first = cut(others[0], "\n")[place]
-        words = len(first.split())
-        if all(len(cut(text, "\n")[place].split()) == words for text in others[1:]) or (
-            ":" in first and have_key([cut(text, "\n")[place] for text in others])
-        ):
-            return all("\n" in text for text in others)
-    return False
-
-
-def _is_speech_alone(said: Sequence[str]) -> bool:
-    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
-    # Numbers and a list's letters count as one beginning.
-    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
-    return len(beginnings) > len(said) / _FRAME + 1 and (
-        _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
-    )
-
-
-def _is_word(char: str) -> bool:
-    """Return whether a character belongs to a word or is a picture."""
-    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
@@ -40,6 +41,7 @@ TELLING = (
     "likelihood",
     "chance",
 )
+_STEMS = (*map(str.encode, TELLING), b"likel")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
@@ -185,15 +187,15 @@ def encode_letters(text: str, *, exact: bool = False, marks: str | None = None) 
     return text.encode("utf-8", "surrogatepass").translate(_LETTERS if exact else _LOWERED)
 
 
-class WordMemory(dict[str, bool]):
-    """A cache of decisions about words, each decided once."""
+class WordMemory(dict[Any, bool]):
+    """A cache of decisions about words, each decided once. The words are strings, or bytes."""
 
-    def __init__(self, decide: Callable[[str], bool]) -> None:
+    def __init__(self, decide: Callable[[Any], bool]) -> None:
         super().__init__()
         self._decide = decide
-        self._have: set[str] = set()  # words for which the decision is True
+        self._have: set[Any] = set()  # words for which the decision is True
 
-    def __missing__(self, word: str) -> bool:
+    def __missing__(self, word: Any) -> bool:
         found = self._decide(word)
         if len(word) <= _LONGEST_WORD:
             if len(self) >= _MOST_WORDS:
@@ -204,7 +206,7 @@ class WordMemory(dict[str, bool]):
                 self._have.add(word)
         return found
 
-    def have_all(self, words: Sequence[str]) -> bool:
+    def have_all(self, words: Sequence[Any]) -> bool:
         """Return whether it is true of all of some words."""
         return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
@@ -255,9 +257,16 @@ class TurnWords:
         """Whether words in a label are a note alone."""
         self.wordy_notes = WordMemory(lambda note: self.notes[note] and _NUMBERED.search(note) is None)
         """The same for notes without numbers."""
+        self.quiet = WordMemory(
+            lambda word: word not in self.speakers and not any(map(word.__contains__, _STEMS))
+        )
+        """Whether a word, in letters of UTF-8, names no speaker, and none of `TELLING` is in it."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
+
+        self.speaking = WordMemory(lambda word: self.opening[word] and self._continuing[word])
+        """Whether a line that begins with a word is speech: no label, heading or key, and no end."""
 
     def begin_plainly(self, words: Sequence[str]) -> bool:
         """Return whether a line that begins with these words (the third of them the rest of it) is no label,

@@ -1,0 +1,74 @@
+"""Rules about beginnings and ends of turns, and about the marks and lines that all turns share."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from edgen.reading.lines.shared_marks import have_key
+from edgen.reading.text.characters import are_spoken
+
+STOPS = ".!?…。！？।؟"
+ENDS = frozenset(STOPS)
+_FRAME = 4  # turns of which one may begin with a word that they share
+_BEFORE_COUNT, _AFTER_COUNT = frozenset("([#"), frozenset(")]")
+
+
+def stand_in_quotes(said: Sequence[str], text: str) -> bool:
+    """Return whether each turn stands in quotation marks of one kind, which it does not hold, or in tripled
+    ones. An end marker may follow the last one."""
+    at = 0
+    *others, last = said
+    for words in said if '"' in last else others:
+        at = text.find(words, at)
+        if at < 1:
+            return False
+        mark = text[at - 1 : at]
+        at += len(words)
+        if mark != text[at : at + 1] or mark not in "\"'":
+            return False
+        if mark == '"' in words and not text.startswith('"""', at):
+            return False
+    return True
+
+
+def share_marks(firsts: str, lasts: str) -> bool:
+    """Return whether turns that begin and end so have marks in common, which may belong to the layout."""
+    few = len(firsts) - 1  # the last may be without
+    bracketed = max(sum(map(_BEFORE_COUNT.__contains__, firsts)), sum(map(_AFTER_COUNT.__contains__, lasts)))
+    return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
+
+
+def is_balanced(text: str) -> bool:
+    """Return whether quotation marks are opened as often as closed."""
+    return (
+        text.count('"') % 2 == 0 and text.count("“") + text.count("„") == text.count("”") and "＂" not in text
+    )
+
+
+def share_lines(said: Sequence[str]) -> bool:
+    """Return whether all turns but the last have as many words in their first lines, or in their last ones,
+    or the same key: a line that they share belongs to the layout."""
+    *others, _ = said
+    for cut, place in ((str.partition, 0), (str.rpartition, 2)):
+        first = cut(others[0], "\n")[place]
+        words = len(first.split())
+        if all(len(cut(text, "\n")[place].split()) == words for text in others[1:]) or (
+            ":" in first and have_key([cut(text, "\n")[place] for text in others])
+        ):
+            return all("\n" in text for text in others)
+    return False
+
+
+def is_speech_alone(said: Sequence[str]) -> bool:
+    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
+    # Numbers and a list's letters count as one beginning.
+    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
+    return len(beginnings) > len(said) / _FRAME + 1 and (
+        ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
+    )
+
+
+def is_word(char: str) -> bool:
+    """Return whether a character belongs to a word or is a picture."""
+    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
