@@ -4,9 +4,10 @@ commit.
 The two take turns, so that other load on the machine affects both. CPU is user and system time of the
 command, without the server. The least of all rounds counts, since other load only adds time.
 
-Where valgrind is installed, the instructions of both are counted, too: those of a start and those of a call.
-They vary by less than 0.5% between runs, under any load. `import edgen`, `edgen --help`, and `stats` and
-`export` of a run of 500 are counted as well.
+Where valgrind is installed, the instructions of both are counted, too: those of a start, of each of the first
+calls, which learn layouts and compile patterns, and of a further call. They vary by less than 0.5% between
+runs, under any load. `import edgen`, `edgen --help`, and `stats` and `export` of a run of 500 are counted as
+well.
 
 Both commits run in this environment, with its packages, and with their bytecode cached: the first run of each
 is not counted.
@@ -27,6 +28,7 @@ from bench.same_bytes.trees import write_entry_points
 _COUNTER = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 _CALLS_COUNTED = 500  # under valgrind, which takes 20 times as long
+_FURTHER_CALLS = 1000
 
 
 def use(checkout: Path) -> None:
@@ -76,15 +78,18 @@ def compare(what: str, other: Path, calls: int, rounds: int, *more: str) -> None
 
 def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
     """Print millions of instructions of a start and of a call, and the total for this many calls."""
-    one, many = (
+    one, many, most = (
         [count_instructions(checkout, folder, number, *more) / 1e6 for checkout in (other, ROOT)]
-        for number in (1, 1 + _CALLS_COUNTED)
+        for number in (1, 1 + _CALLS_COUNTED, 1 + _CALLS_COUNTED + _FURTHER_CALLS)
     )
     each = [(b - a) / _CALLS_COUNTED for a, b in zip(one, many, strict=True)]
+    further = [(b - a) / _FURTHER_CALLS for a, b in zip(many, most, strict=True)]
     whole = [a + (calls - 1) * call for a, call in zip(one, each, strict=True)]
     print(
         f"  millions of instructions: a start {one[0]:,.0f} there, {one[1]:,.0f} here, ratio {one[1] / one[0]:.2f}; "
         f"a call {each[0]:.3f} there, {each[1]:.3f} here, ratio {each[1] / each[0]:.2f}; "
+        f"after {_CALLS_COUNTED}, {further[0]:.3f} there, {further[1]:.3f} here, "
+        f"ratio {further[1] / further[0]:.2f}; "
         f"{calls:,} calls, ratio {whole[1] / whole[0]:.3f}",
         flush=True,
     )
