@@ -200,7 +200,7 @@ class TurnRules(msgspec.Struct):
         lined = self.begins or bool(broken)
         marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
         many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
-        searched = broken or self.inline or (lined if self.ordered else many)
+        searched = lined or self.inline or (many and not self.ordered)
         letters = encode_letters(whole, marks=marks)
         words = letters.split() if searched else ()
         quiet = bool(searched) and vocabulary.quiet.have_all(words)  # most
@@ -212,10 +212,10 @@ class TurnRules(msgspec.Struct):
             near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
             if not vocabulary.labels.isdisjoint(near):
                 return None
-        if not (quiet and lined) and self._tells(said, whole, letters, lined=lined or self.ordered):
+        if not quiet and self._tells(said, whole, letters, lined=lined or self.ordered):
             return None
         coloned = _find_any(colons, said) if colons else set()
-        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined):
+        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined, quiet=quiet):
             return None
         if self.ordered:
             if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
@@ -243,17 +243,23 @@ class TurnRules(msgspec.Struct):
         return sorted(suspects | coloned)
 
     def _may_be_labelled(
-        self, said: Sequence[str], whole: str, coloned: set[int], vocabulary: TurnWords, *, lined: bool
+        self,
+        said: Sequence[str],
+        whole: str,
+        coloned: set[int],
+        vocabulary: TurnWords,
+        *,
+        lined: bool,
+        quiet: bool,
     ) -> bool:
         """Return whether a turn may hold a label of this layout, or begin with a role's. `coloned`: the
-        numbers of the turns with colons."""
-        if self.own is not None and (
-            (lined and self.own.search(f"\n{whole}") is not None)
-            or (coloned and any(map(fold(whole).__contains__, vocabulary.names)))  # a label, or a legend's
-        ):
+        numbers of the turns with colons; `quiet`: none of their words names a speaker."""
+        if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
             return True
-        if not (self.tagged or coloned):
+        if quiet or not (self.tagged or coloned):
             return False
+        if self.own is not None and coloned and any(map(fold(whole).__contains__, vocabulary.names)):
+            return True  # a label, or a legend's
         begun = said if self.tagged else [said[number] for number in coloned]
         return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
@@ -263,7 +269,8 @@ class TurnRules(msgspec.Struct):
             return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
         if not firsts.isalnum() and not (
-            all(map(is_word, {*firsts} - self.firsts)) and all(any(map(str.isalnum, text)) for text in said)
+            all(map(is_word, {*firsts} - self.firsts))
+            and all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said)
         ):
             return False
         if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):

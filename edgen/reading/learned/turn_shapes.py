@@ -11,7 +11,7 @@ from edgen.reading.text.characters import are_spoken
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _FRAME = 4  # turns of which one may begin with a word that they share
-_BEFORE_COUNT, _AFTER_COUNT = frozenset("([#"), frozenset(")]")
+_BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
 
 
 def stand_in_quotes(said: Sequence[str], text: str) -> bool:
@@ -35,7 +35,7 @@ def stand_in_quotes(said: Sequence[str], text: str) -> bool:
 def share_marks(firsts: str, lasts: str) -> bool:
     """Return whether turns that begin and end so have marks in common, which may belong to the layout."""
     few = len(firsts) - 1  # the last may be without
-    bracketed = max(sum(map(_BEFORE_COUNT.__contains__, firsts)), sum(map(_AFTER_COUNT.__contains__, lasts)))
+    bracketed = max(sum(map(firsts.count, _BEFORE_COUNT)), sum(map(lasts.count, _AFTER_COUNT)))
     return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 

@@ -257,10 +257,12 @@ class TurnWords:
         """Whether words in a label are a note alone."""
         self.wordy_notes = WordMemory(lambda note: self.notes[note] and _NUMBERED.search(note) is None)
         """The same for notes without numbers."""
+        stems = (*_STEMS, *encode_letters(" ".join(names)).split())
         self.quiet = WordMemory(
-            lambda word: word not in self.speakers and not any(map(word.__contains__, _STEMS))
+            lambda word: word not in self.speakers and not any(map(word.__contains__, stems))
         )
-        """Whether a word, in letters of UTF-8, names no speaker, and none of `TELLING` is in it."""
+        """Whether a word, in letters of UTF-8, names no speaker, and no word of a role's name and none of
+        `TELLING` is in it."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
