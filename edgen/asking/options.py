@@ -195,6 +195,11 @@ class FileAskOptions(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
 
+    @property
+    def mode(self) -> CallMode:
+        """The way in which calls are made. A command with options for it has another."""
+        return CallMode()
+
 
 class GrowthOptions(FileAskOptions, frozen=True, kw_only=True):
     """The options of new values for a space."""

@@ -214,7 +214,7 @@ class FileStart(Start[FA]):
         kind.require(out)
         work, made_up = kind.work, kind.made_up
         job = load_asked_job(options.backend, options.overrides, control, work=work, made_up=made_up)
-        super().__init__(job, AskerFolder(out.parent), control, CallMode())
+        super().__init__(job, AskerFolder(out.parent), control, options.mode)
         make: Callable[..., FA] = kind
         self.asker = make(job, adapt_template(kind.load_prompt(options.prompt), job), out, **given)
 

@@ -62,11 +62,11 @@ def command(
 def _render(status: StatusReport, selection: Selection) -> Iterator[str]:
     clauses = selection.clauses
     rows = [(one.name, f"{one.of:,}", f"{one.took:,}", f"{one.of - one.took:,}") for one in clauses]
-    lines = align_columns([("clause", "asked", "took", "left"), *rows])
     if rows:
-        yield next(lines)
-    for line, one in zip(lines, clauses, strict=True):
-        yield f"{line}  {one.says}"
+        heading, *lines = align_columns([("clause", "asked", "took", "left"), *rows])
+        yield heading
+        for line, one in zip(lines, clauses, strict=True):
+            yield f"{line}  {one.says}"
     yield f"kept       {selection.kept:,} of {selection.accepted:,} conversations of {selection.run}"
     if selection.split is not None:
         yield f"split      {selection.split.words}: {selection.tested:,} of {selection.kept:,}"
