@@ -37,6 +37,11 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+// The second click of a double click may come when the next page is shown already, and would answer that.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && event.target.closest("form[method=post] button")) event.preventDefault();
+});
+
 // The name of a form's draft: what it answers. Forms of other kinds have none.
 function draftOf(form) {
   const answers = ["key", "paper", "unit"].map((name) => form.elements[name]?.value).filter(Boolean);
