@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from edgen.core.text import cut
+from edgen.core.text import limit_length
 
 _MOST_PROBLEMS = 50  # maximum listed problems of a file of lines; the others are counted
 
@@ -265,7 +265,7 @@ class CallError(Exception):
     ) -> None:
         self.kind = kind
         # A plugin may give anything, which is checked later.
-        self.message = cut(message, MOST_MESSAGE) if isinstance(message, str) else message
+        self.message = limit_length(message, MOST_MESSAGE) if isinstance(message, str) else message
         self.status = status
         self.retry_after = retry_after
         self.unsent = unsent

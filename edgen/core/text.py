@@ -37,7 +37,7 @@ def escape_invisible(text: str) -> str:
     return "".join(escape_character(char) if _is_hidden(char) else char for char in text)
 
 
-def cut(text: str, most: int) -> str:
+def limit_length(text: str, most: int) -> str:
     """Return the text, or its beginning with a mark that says how long it was: at most `most` characters."""
     if len(text) <= most:
         return text

@@ -173,9 +173,9 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
         if (reason := _read_reason(self.reason)) is not self.reason:
             msgspec.structs.force_setattr(self, "reason", reason)
         if isinstance(self.detail, str) and len(self.detail) > _MOST_DETAIL:
-            from edgen.core.text import cut  # most rejections need none
+            from edgen.core.text import limit_length  # most rejections need none
 
-            msgspec.structs.force_setattr(self, "detail", cut(self.detail, _MOST_DETAIL))
+            msgspec.structs.force_setattr(self, "detail", limit_length(self.detail, _MOST_DETAIL))
 
     @property
     def code(self) -> str:

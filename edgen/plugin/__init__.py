@@ -48,6 +48,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from edgen.config import Job as Job
@@ -163,6 +164,14 @@ def import_name(module: str, name: str, homes: dict[str, str]) -> Any:
             setattr(sys.modules[module], name, found)
             return found
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def import_later(module: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a module whose names are imported at their first use."""
+    import sys
+
+    later = " ".join(homes.values()).split()
+    return (lambda name: import_name(module, name, homes)), (lambda: [*vars(sys.modules[module]), *later])
 
 
 def __getattr__(name: str) -> Any:

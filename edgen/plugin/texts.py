@@ -15,7 +15,7 @@ numbers, with few bytes each. shingles_of, are_alike, ALIKE: near-duplicates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edgen import plugin
 from edgen.core.digest import DigestTable as DigestTable
@@ -53,10 +53,4 @@ _LATER = {
 }
 """The names imported at their first use, by module: commands of domains need none of them to be listed."""
 
-
-def __getattr__(name: str) -> Any:
-    return plugin.import_name(__name__, name, _LATER)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *" ".join(_LATER.values()).split()]
+__getattr__, __dir__ = plugin.import_later(__name__, _LATER)

@@ -90,11 +90,9 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     """
     value = read_yaml(text, source, SpaceError)
     if not isinstance(value, dict):
-        layouts = list_layouts()
-        described = "".join(f", or with {one.title} ({', '.join(one.lists.values())})" for one in layouts)
         raise SpaceError(
             source,
-            f"a space is a mapping with a name and dimensions{described}, and this file holds none.",
+            f"a space is a mapping with a name and dimensions{_describe_layouts()}, and this file holds none.",
         )
     if {"space", "backends"} <= value.keys():
         raise SpaceError(source, f"this file is a job, and its space is {value['space']}; name that instead.")
@@ -151,6 +149,11 @@ def _may_have_pictures(space: Space) -> bool:
         return True
     sections = [section for section, _ in iterate_sections(space)]
     return any(True for one in sections for _ in chain(one.pictures(space), one.drawings(space)))
+
+
+def _describe_layouts() -> str:
+    """Describe each layout and its lists in a clause."""
+    return "".join(f", or with {one.title} ({', '.join(one.lists.values())})" for one in list_layouts())
 
 
 def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:

@@ -102,8 +102,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         if arm and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
             raise RunError(
                 f"{self.rundir.path}: arm {arm} has other weights in its space, so its scenarios differ "
-                "from those of "
-                "the other arms, and its conversations cannot be read together with theirs. Use the arm "
+                "from those of the other arms, and its conversations cannot be read with theirs. Use the arm "
                 f"alone ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
             )
         alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)

@@ -14,7 +14,7 @@ import pytest
 
 from edgen.asking import asker
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.text import cut
+from edgen.core.text import limit_length
 from edgen.core.values import Rejection
 from edgen.runtime import backends
 from tests import ROOT
@@ -163,10 +163,10 @@ class TestSize:
         assert "… (cut; it has 10,000,000 characters)" in shown
 
     def test_cut_texts_stay_as_they_are(self) -> None:
-        once = cut("x" * 5_000, 2_000)
+        once = limit_length("x" * 5_000, 2_000)
         assert len(once) == 2_000
-        assert cut(once, 2_000) == once
-        assert cut("x" * 2_000, 2_000) == "x" * 2_000
+        assert limit_length(once, 2_000) == once
+        assert limit_length("x" * 2_000, 2_000) == "x" * 2_000
         failure = CallError(FailureKind.OVERLOADED, "x" * 5_000)
         assert CallError(*failure.args[:2]).message == failure.message == once
         assert Rejection("odd", "x" * 5_000).detail == once

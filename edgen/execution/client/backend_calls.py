@@ -14,7 +14,7 @@ import msgspec
 from edgen.core.errors import MOST_MESSAGE, CallError, FailureKind
 from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value, require_value
 from edgen.core.registry import find_plugin
-from edgen.core.text import cut, replace_surrogates
+from edgen.core.text import limit_length, replace_surrogates
 from edgen.core.values import Reply, Request
 from edgen.providers import Backend
 from edgen.providers.base import CountsSlots
@@ -66,7 +66,7 @@ def check_failure(provider: str, error: CallError) -> None:
     if not isinstance(error.kind, FailureKind):
         said = f"raised a CallError of the kind {error.kind!r}, which is not an edgen.plugin.FailureKind"
         refuse_value("provider", provider, said)
-    error.message = cut(replace_surrogates(str(error.message)), MOST_MESSAGE)
+    error.message = limit_length(replace_surrogates(str(error.message)), MOST_MESSAGE)
     wait = error.retry_after
     if wait is not None and not (isinstance(wait, int | float) and 0 <= wait < math.inf):
         refuse_value(

@@ -226,9 +226,10 @@ class People(SharedBook):
 
     def list_answers(self, task: str, person: str | None = None) -> list[UnitAnswer]:
         """Return all answers to a task, in the order of arrival; of one person, or of all."""
+        whose = "person = ?" if person else "? = ''"  # by the index, or everybody's
         rows = self._read(
             "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"
-            " WHERE task = ? AND ? IN (person, '') ORDER BY n",
+            f" WHERE task = ? AND {whose} ORDER BY n",
             task,
             person or "",
         )

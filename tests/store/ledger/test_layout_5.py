@@ -86,22 +86,9 @@ async def test_replies_without_a_price_leave_the_cost_open(tmp_path: Path) -> No
     async with Ledger(tmp_path / "run.db") as ledger:
         ledger.prepare_session()
         ledger.begin_session(os.getpid(), "host", "2")
-        await store_reply(
-            ledger,
-            Address(0, 0),
-            bytes(32),
-            Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)),
-            0.1,
-            1,
-        )
-        await store_reply(
-            ledger,
-            Address(1, 0),
-            bytes(32),
-            Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1)),
-            0.1,
-            1,
-        )
+        reply = Reply(text="x", finish_reason="stop", usage=Usage(1 << 62, 1))
+        for scenario in range(2):
+            await store_reply(ledger, Address(scenario, 0), bytes(32), reply, 0.1, 1)
     assert counts(tmp_path / "run.db") == [(2, 1 << 62, 2, 0, 0, None)]
 
 
