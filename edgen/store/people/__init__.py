@@ -228,7 +228,7 @@ class People(SharedBook):
         """Return all answers to a task, in the order of arrival; of one person, or of all."""
         whose = "person = ?" if person else "? = ''"  # by the index, or everybody's
         rows = self._read(
-            "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"
+            "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"  # noqa: S608
             f" WHERE task = ? AND {whose} ORDER BY n",
             task,
             person or "",
