@@ -263,10 +263,10 @@ def test_a_very_long_text_shows_its_beginning_and_all_of_it_on_demand(
         open_ready(page, f"{base}{page.get_attribute('h3 a', 'href')}")
         page.click(".entries a.title")
         height = "document.documentElement.scrollHeight"
-        assert page.evaluate(height) < 3_000
+        page.wait_for_function(f"{height} < 3000")
         assert violations(page) == []
         page.click("text=Show all 20,000 characters")
-        assert page.evaluate(height) > 4_000
+        page.wait_for_function(f"{height} > 4000")
         page.click("text=Show the beginning alone")
         assert page.evaluate(height) < 3_000
         assert len(page.text_content(".turn .text") or "") == len(word)
