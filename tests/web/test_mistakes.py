@@ -262,6 +262,7 @@ def test_a_very_long_text_shows_its_beginning_and_all_of_it_on_demand(
         base = link.partition("/enter")[0]
         open_ready(page, f"{base}{page.get_attribute('h3 a', 'href')}")
         page.click(".entries a.title")
+        page.wait_for_load_state()
         height = "document.documentElement.scrollHeight"
         page.wait_for_function(f"{height} < 3000")
         assert violations(page) == []
