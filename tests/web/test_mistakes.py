@@ -250,6 +250,28 @@ def test_an_owner_starts_a_job_once_by_two_clicks(chrome: Browser, tmp_path: Pat
         page.context.close()
 
 
+def test_a_page_shows_new_runs_although_one_of_its_buttons_was_pressed(
+    chrome: Browser, tmp_path: Path
+) -> None:
+    """As after a double click, of which the second half comes when the next page is shown."""
+    project = tmp_path / "project"
+    (project / "outputs").mkdir(parents=True)
+    with serving(project / "outputs", folder=tmp_path, cwd=project) as link:
+        page = enter(chrome, link)
+        page.hover("text=Start >> nth=-1")
+        page.mouse.down()
+        page.mouse.move(0, 0)
+        page.mouse.up()
+        assert page.evaluate("document.activeElement.tagName") == "BUTTON"
+        other = page.context.new_page()
+        other.goto(link.partition("/enter")[0])
+        other.select_option("#job", "quickstart")
+        other.fill("#count", "3")
+        other.click("text=Start >> nth=-1")
+        page.wait_for_selector("h2 a >> text=quickstart")
+        page.context.close()
+
+
 def test_a_very_long_text_shows_its_beginning_and_all_of_it_on_demand(
     chrome: Browser, tmp_path: Path
 ) -> None:

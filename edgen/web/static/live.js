@@ -32,7 +32,8 @@ function update(card, facts) {
 // What a page has to be loaded again for: other runs, other states, other questions. Nothing is lost by that
 // unless something is being written in a form.
 const shape = (facts) => JSON.stringify([facts.runs.map((run) => [run.slug, run.state, run.problem, run.asks_people]).sort(), facts.started]);
-const isBusy = () => document.activeElement?.matches("input, select, textarea, button");
+// A button that was reached by the keyboard keeps its focus; one that was clicked is left behind.
+const isBusy = () => document.activeElement?.matches("input, select, textarea, button:focus-visible");
 let before = null;
 
 const events = new EventSource("/events");
