@@ -67,7 +67,19 @@ _FORMATS = {
 def read_schema(schema: Any) -> bytes:
     """Return the schema as JSON for `fit_to_schema`. Raises UnfitSchema for an invalid or unsupported one."""
     try:
-        text: bytes = msgspec.json.encode(_drop_annotations(schema, 0))
+        text = msgspec.json.encode(schema)
+    except (TypeError, ValueError, RecursionError):
+        raise UnfitSchema("the schema cannot be read") from None
+    # A larger one, with annotations, is not kept.
+    read = read_schema_text if len(text) <= MOST_BYTES else read_schema_text.__wrapped__
+    return read(text)
+
+
+@functools.lru_cache(maxsize=64)  # most requests of a run have the same
+def read_schema_text(schema: bytes) -> bytes:
+    """Return the same as `read_schema` for a schema given as JSON text."""
+    try:
+        text = msgspec.json.encode(_drop_annotations(json.loads(schema), 0))
     except (TypeError, ValueError, RecursionError):
         raise UnfitSchema("the schema cannot be read") from None
     if len(text) > MOST_BYTES:
@@ -76,17 +88,11 @@ def read_schema(schema: Any) -> bytes:
     return text
 
 
-@functools.lru_cache(maxsize=64)
-def read_schema_text(schema: bytes) -> bytes:
-    """Return the same as `read_schema` for a schema given as JSON text."""
-    return read_schema(json.loads(schema))
-
-
 def fit_to_schema(text: str, schema: bytes, rng: Random) -> str:
     """Return `text` if it is JSON that fits the schema, else other JSON that fits. Raises UnfitSchema."""
     whole, validator = _compile_schema(schema)
     try:
-        if validator.is_valid(json.loads(text)):
+        if validator.is_valid(msgspec.json.decode(text)):
             return text
     except (ValueError, RecursionError):
         pass
