@@ -26,15 +26,12 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import allow_all_files
-from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.protocols.writing import SHOWN, VARIABLES, WRITING, Written, choose_texts, write_texts
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.space import Space
 from edgen.store.layers import digest_text
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
@@ -117,11 +114,6 @@ class WriterAsker(UnitAsker):
         "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another "
         "backend with --backend."
     )
-
-    @classmethod
-    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
-        """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), allow_all_files(), space)
 
     def __init__(
         self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None
