@@ -14,7 +14,7 @@ Writing
 Folders
     FolderKind: a kind of folders that jobs can name.
 Extras
-    require_extra, require_versions, find_missing_modules: packages that an extra of edgen installs.
+    require_extra, use_extra, find_missing_modules: packages that an extra of edgen installs.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from edgen.core.yaml_values import suggest_name as suggest_name
 if TYPE_CHECKING:
     from edgen.core.extras import find_missing_modules as find_missing_modules
     from edgen.core.extras import require_extra as require_extra
-    from edgen.core.extras import require_versions as require_versions
+    from edgen.core.extras import use_extra as use_extra
     from edgen.validation.reading import cut as cut
     from edgen.validation.reading import lines_of as lines_of
     from edgen.validation.reading import read_data as read_data
 
 _LATER = {
-    "edgen.core.extras": "find_missing_modules require_extra require_versions",
+    "edgen.core.extras": "find_missing_modules require_extra use_extra",
     "edgen.validation.reading": "cut lines_of read_data",
 }
 """The names imported at their first use, by module."""
