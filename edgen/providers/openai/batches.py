@@ -73,7 +73,8 @@ class OpenAIBatches(SdkBatches):
     def __init__(
         self, backend: ServiceBackend, environ: Mapping[str, str], patience: float, endpoint: Endpoint
     ) -> None:
-        super().__init__(backend, environ, patience, endpoint.classify, ("openai", "OpenAIError"))
+        read = partial(read_line, endpoint=endpoint)
+        super().__init__(backend, environ, patience, endpoint.classify, ("openai", "OpenAIError"), read)
         self._endpoint = endpoint
 
     @cached_property
@@ -100,10 +101,6 @@ class OpenAIBatches(SdkBatches):
             self._endpoint.path.encode(),
             self._backend.body(request),
         )
-
-    def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """Read a line of an output or error file; None if it is invalid. Never raises."""
-        return read_line(line, self._credentials.secrets, self._endpoint)
 
     # -- calls
 
