@@ -1,4 +1,4 @@
-"""Whether the servers of a fleet run the same model, and the address of one on another node."""
+"""Checks that the servers of a fleet run the same model, and the address of one on another node."""
 
 from __future__ import annotations
 
