@@ -23,7 +23,7 @@ import msgspec
 from bench.measure import ROOT, edgen
 from edgen.core.pair import turns_left
 from edgen.core.version import __version__
-from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, tabulate
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, format_share
 from edgen.simulator.planted_worth import compute_worth
 from edgen.stats.intervals import share
 from edgen.store.run_reader import RunReader
@@ -141,6 +141,21 @@ def _count(where: str, there: list[_Label]) -> EvidenceCase:
     return EvidenceCase(
         where=where, n=len(there), right=right, low=low, high=high, alike=sum(label.alike for label in there)
     )
+
+
+def tabulate(figures: CreditFigures) -> Iterator[str]:
+    """Yield all figures as a table in Markdown: one row per method, one column per case."""
+    cases = [case.where for case in figures.figures[0].cases]
+    yield f"| credit | calls a label | {' | '.join(cases)} |"
+    yield "|---" * (len(cases) + 2) + "|"
+    for figure in figures.figures:
+        shares = " | ".join(_describe(figure.find_case(where)) for where in cases)
+        yield f"| {figure.name} | {figure.calls:.1f} | {shares} |"
+
+
+def _describe(case: EvidenceCase) -> str:
+    alike = f", {case.alike} alike" if case.alike else ""
+    return f"{format_share(case)} (n {case.n}{alike})"
 
 
 def credit(folder: Path) -> None:

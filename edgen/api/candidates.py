@@ -9,7 +9,7 @@ from typing import Any
 
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import CandidateOptions
-from edgen.asking.writers import WriterStart, WriterTotals, write_candidates
+from edgen.asking.writers import WriterStart, WriterTotals
 from edgen.core.errors import EdgenError, ShortError
 from edgen.core.text import describe_counts
 from edgen.runtime.control import Control, run_in_own_loop
@@ -40,7 +40,7 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
         (asker,), (ledger,), ended = run_in_own_loop(start.ask())
         file, totals = reader.rundir.locate_written_texts(options.write), None
         if ended is None:
-            totals = write_candidates(reader, ledger, start.wanted, asker.id, file)
+            totals = asker.write_texts(ledger, file)
         return WrittenCandidates(run, options, file, WriterStatus.read_from(ledger), totals, ended)
 
 

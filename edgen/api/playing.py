@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import signal
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from edgen.api.objects.runner import StopButton
 from edgen.config import find_backend, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
@@ -150,27 +147,17 @@ def _count_ended(folder: Path) -> int:
 class GameRun(threading.Thread):
     """The run of a game in a thread of its own, while the person writes in another."""
 
-    def __init__(self, game: Game, trust: Callable[[Control], None] = lambda _: None) -> None:
+    def __init__(self, game: Game) -> None:
         super().__init__(daemon=True, name="edgen-play")
         self.made: Generated | None = None
         self.problem: BaseException | None = None
         self.notes: list[str] = []
         self._game = game
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: Callable[[int], None] | None = None
-        self.control = Control(interrupts=self._forward_interrupts)
+        self._button = StopButton()
+        self.control = Control(interrupts=self._button.interrupts)
         self.control.events.listen(
             lambda event: self.notes.append(event.text) if event.name == "note" else None
         )
-        trust(self.control)
-
-    @contextlib.contextmanager
-    def _forward_interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
-        self._loop, self._end = asyncio.get_running_loop(), on_signal
-        try:
-            yield
-        finally:
-            self._end = None
 
     def run(self) -> None:
         options = GenerateOptions(output=self._game.folder)
@@ -181,8 +168,7 @@ class GameRun(threading.Thread):
 
     def interrupt(self) -> None:
         """Stop the run; the same command resumes it."""
-        if self._loop is not None and self._end is not None:
-            self._loop.call_soon_threadsafe(self._end, signal.SIGINT)
+        self._button.press()
 
     def find_result(self) -> Generated:
         """Return the result, once the thread has ended. Raises the error that ended it."""

@@ -27,8 +27,6 @@ from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.digest import compute_fingerprint, hash64
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
-from edgen.planning.allowed_files import allow_all_files
-from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
 from edgen.protocols.labelling import LABELLING, SHOWN, TEMPLATE, VARIABLES, label_units
@@ -36,7 +34,6 @@ from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.runtime.control import Control
-from edgen.space import Space
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
@@ -86,11 +83,6 @@ class AnnotatorAsker(UnitAsker):
         "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
         "for it, or name another backend with --backend."
     )
-
-    @classmethod
-    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
-        """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), allow_all_files(), space)
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ from edgen.core.version import __version__
 from edgen.execution.progress import Title
 from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import allow_all_files
+from edgen.planning.load import load_template
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Question, Rules, Template, ask
 from edgen.protocols.parts import Settled, Spent, Task, Tasks
@@ -112,12 +113,6 @@ class Asker(Tasks, Generic[Unit, Result]):
         self.planned = 0
         self.scenarios = 0
         self._called = called
-
-    @classmethod
-    def load_prompt(cls, named: str | None) -> Prompt:
-        """Read the template; `named` replaces the default. Raises TemplateError."""
-        path = allow_all_files().require("prompts", named or cls.template, cls.key)
-        return load_prompt(path, cls.variables, expects=cls.expects)
 
     @abstractmethod
     def list_units(self) -> Iterator[tuple[int, Any]]:
@@ -234,6 +229,12 @@ class FileAsker(Asker[Unit, Result]):
     made_up: ClassVar[str]  # a note about the simulator's answers
 
     @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template; `named` replaces the default. Raises TemplateError."""
+        path = allow_all_files().require("prompts", named or cls.template, cls.key)
+        return load_prompt(path, cls.variables, expects=cls.expects)
+
+    @classmethod
     def require(cls, out: Path) -> None:
         """Raise UsageError if the file cannot be written. Called again once the ledger is locked, since
         another process may have written the file."""
@@ -315,9 +316,9 @@ class PromptAsker(RunAsker[Unit, Result]):
         )
 
     @classmethod
-    def read_prompt(cls, named: str | None, space: Space) -> Prompt:  # noqa: ARG003
+    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
         """Read the template for a run of a space. Raises TemplateError."""
-        return cls.load_prompt(named)
+        return load_template(cls.make_template(named), allow_all_files(), space)
 
     @classmethod
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:

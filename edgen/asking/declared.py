@@ -27,19 +27,17 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
 from edgen.asking.runner import RunStart
-from edgen.asking.units import AskedUnit, UnitAsker, read_task
+from edgen.asking.units import AskedUnit, UnitAsker
 from edgen.config import Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import EdgenError
 from edgen.core.plugins.faults import require_type, require_value
-from edgen.core.values import Status
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.status import AskerStatus
-from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
 Answer = msgspec.Struct  # the stored answer: a struct that the asker defines
@@ -88,17 +86,10 @@ class DeclaredAsker(UnitAsker):
 
     def list_lines(self, ledger: Path) -> Iterator[bytes]:
         """Yield the line of each unit with an answer, in the run's order."""
-        with LedgerReader(ledger) as view:
-            for index, task in self.list_units():
-                status, _, data = view.read_outcomes(index).get(task, (None, None, None))
-                if status is not Status.ACCEPTED or data is None:
-                    continue
-                kept, unit = msgspec.json.decode(data, type=UnitRecord), self.read_unit(index, task)
-                if kept.said == digest_said(unit.turns, None):
-                    place = {} if unit.place is None else {"turn": unit.place}
-                    line = {"id": self.find_candidate(index, read_task(task)[0]).id, **place}
-                    line |= msgspec.json.decode(kept.answer)
-                    yield msgspec.json.encode({**line, "answerer": self.id})
+        for candidate, place, kept in self.list_kept(ledger, UnitRecord):
+            line = {"id": candidate.id, **({} if place is None else {"turn": place})}
+            line |= msgspec.json.decode(kept.answer)
+            yield msgspec.json.encode({**line, "answerer": self.id})
 
 
 class TurnAsker(DeclaredAsker):

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.asking.asker import PromptAsker
 from edgen.config import Job
 from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, make_candidate_name
-from edgen.core.values import Address, Turn
+from edgen.core.values import Address, Status, Turn
+from edgen.protocols.labelled_units import digest_said
+from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
@@ -68,6 +73,24 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
             tasks = (name_task(name, place) for name in own for place in self.list_places(index, name))
             yield from ((index, task) for task in sorted(tasks))
+
+    def list_kept(self, ledger: Path, kind: type[Any]) -> Iterator[tuple[Candidate, int | None, Any]]:
+        """Yield the conversation, the place and the record, a `kind`, of each unit with an answer about its
+        present text (`said`), in the run's order. Memory: one scenario."""
+        with LedgerReader(ledger) as view:
+            for index, names in self.reader.scenarios():
+                outcomes = view.read_outcomes(index).items()
+                found = {task: data for task, (status, _, data) in outcomes if status is Status.ACCEPTED}
+                for name in names if found else ():
+                    for place in self.list_places(index, name):
+                        if (data := found.get(name_task(name, place))) is None:
+                            continue
+                        candidate, kept = (
+                            self.find_candidate(index, name),
+                            msgspec.json.decode(data, type=kind),
+                        )
+                        if kept.said == digest_said(candidate.turns, place):
+                            yield candidate, place, kept
 
     def find_candidate(self, index: int, name: str) -> Candidate:
         """Return a conversation. The last one is cached, since its turns follow one another."""

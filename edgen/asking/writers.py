@@ -20,23 +20,19 @@ from edgen.asking.declared import DeclaredAsker
 from edgen.asking.options import CandidateOptions
 from edgen.asking.registered import find_asker, list_askers
 from edgen.asking.runner import RunStart
-from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
+from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
-from edgen.core.values import Rejection, Reply, Request, Status, Turn
+from edgen.core.values import Rejection, Reply, Request, Turn
 from edgen.core.yaml_values import suggest_name
-from edgen.planning.allowed_files import allow_all_files
-from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.protocols.writing import SHOWN, VARIABLES, WRITING, Written, choose_texts, write_texts
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.space import Space
 from edgen.store.layers import digest_text
-from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 from edgen.store.written_texts import WrittenLine
@@ -88,9 +84,6 @@ class WriterTotals(msgspec.Struct, frozen=True, kw_only=True):
     dropped: dict[str, int]
 
 
-_record = msgspec.json.Decoder(TurnTexts).decode
-
-
 def make_writer(backend: Backend, prompt: Prompt, wanted: WriterRequest) -> Answerer:
     """Return a backend with a template as the writer for a request."""
     facts = {**Answerer.of(backend, prompt).facts, **msgspec.to_builtins(wanted)}
@@ -118,11 +111,6 @@ class WriterAsker(UnitAsker):
         "backend with --backend."
     )
 
-    @classmethod
-    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
-        """Read the template. Raises TemplateError."""
-        return load_template(cls.make_template(named), allow_all_files(), space)
-
     def __init__(
         self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None
     ) -> None:
@@ -148,6 +136,31 @@ class WriterAsker(UnitAsker):
         """Return the texts with a digest of the text up to the turn."""
         said = digest_said(unit.turns, unit.place)
         return TurnTexts(texts=answer.texts, said=said, dropped=answer.dropped, simulated=spent.simulated)
+
+    def write_texts(self, ledger: Path, file: Path) -> WriterTotals:
+        """Write the texts of the ledger to the run's file of the kind, in the run's order."""
+        texts = short = 0
+        dropped = Counter[str]()
+
+        def iterate_lines() -> Iterator[bytes]:
+            nonlocal texts, short
+            for candidate, place, kept in self.list_kept(ledger, TurnTexts):
+                texts += len(kept.texts)
+                short += len(kept.texts) < self.wanted.count
+                dropped.update(kept.dropped)
+                assert place is not None, "a writer's units are turns"
+                line = WrittenLine(
+                    id=candidate.id,
+                    turn=place,
+                    role=candidate.turns[place].role,
+                    texts=kept.texts,
+                    writer=self.id,
+                    text_sha256=digest_text(candidate.turns, place),
+                )
+                yield _encode(line)
+
+        turns = self.reader.rundir.write_lines(file, iterate_lines())
+        return WriterTotals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
 
 
 class ParaphraseWriter(WriterAsker):
@@ -206,52 +219,3 @@ def _find_agent(reader: RunReader, named: str | None) -> str:
     if named.casefold() not in roles:
         raise UsageError(f"--agent {named}: no such role in this run{suggest_name(named, roles.values())}.")
     return roles[named.casefold()]
-
-
-def write_candidates(
-    reader: RunReader, ledger: Path, wanted: WriterRequest, writer: str, file: Path
-) -> WriterTotals:
-    """Write the texts of a writer's ledger to the run's file of its kind, in the run's order. Memory: one
-    scenario."""
-    texts = short = 0
-    dropped = Counter[str]()
-
-    def iterate_lines() -> Iterator[bytes]:
-        nonlocal texts, short
-        for line, of_turn in _list_written_lines(reader, ledger, wanted, writer):
-            texts += len(line.texts)
-            short += len(line.texts) < wanted.count
-            dropped.update(of_turn.dropped)
-            yield _encode(line)
-
-    turns = reader.rundir.write_lines(file, iterate_lines())
-    return WriterTotals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
-
-
-def _list_written_lines(
-    reader: RunReader, ledger: Path, wanted: WriterRequest, writer: str
-) -> Iterator[tuple[WrittenLine, TurnTexts]]:
-    with LedgerReader(ledger) as view:
-        for index, names in reader.scenarios():
-            found = {
-                str(task): _record(data)
-                for task, (status, _, data) in view.read_outcomes(index).items()
-                if status is Status.ACCEPTED and data is not None
-            }
-            for name in names if found else ():
-                candidate = reader.candidate(index, name)
-                turns = candidate.turns
-                for place in wanted.list_places(turns):
-                    kept = found.get(name_task(name, place))
-                    if kept is not None and kept.said == digest_said(turns, place):
-                        yield (
-                            WrittenLine(
-                                id=candidate.id,
-                                turn=place,
-                                role=turns[place].role,
-                                texts=kept.texts,
-                                writer=writer,
-                                text_sha256=digest_text(turns, place),
-                            ),
-                            kept,
-                        )

@@ -7,16 +7,18 @@ extra. So a hint never installs a foreign package.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.core.errors import UsageError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugin_checks import satisfies
 from edgen.core.registry import read_headers, split_path
 from edgen.core.version import DISTRIBUTION
@@ -94,6 +96,19 @@ def require_extra(extra: str, feature: str, *modules: str) -> None:
             f"with: {install_command(extra)}"
         )
     require_versions(extra)
+
+
+@contextlib.contextmanager
+def use_extra(
+    extra: str, needs: str, rest: str = ".", error: type[EdgenError] = UsageError
+) -> Iterator[None]:
+    """Import modules of an extra in the body. Raises UsageError for an unsupported version, and `error` if
+    one is not installed: `needs`, the command that installs them, and `rest`."""
+    require_versions(extra)
+    try:
+        yield
+    except ImportError:
+        raise error(f"{needs} `{install_command(extra)}`{rest}") from None
 
 
 def require_versions(extra: str, installation: Installation | None = None) -> None:

@@ -265,7 +265,7 @@ class Chat:
     def _format_brief(self, scenario: Scenario) -> str:
         """Return the assistant's knowledge of the scenario, one line per dimension."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
-        labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}
+        labels = labels_of(self.space)
         return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen if name in labels)
 
 

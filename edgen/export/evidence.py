@@ -222,22 +222,8 @@ def read_figures() -> CreditFigures:
     return msgspec.json.decode(FILE.read_bytes(), type=CreditFigures)
 
 
-def tabulate(figures: CreditFigures) -> Iterator[str]:
-    """Yield all figures as a table in Markdown: one row per method, one column per case."""
-    cases = [case.where for case in figures.figures[0].cases]
-    yield f"| credit | calls a label | {' | '.join(cases)} |"
-    yield "|---" * (len(cases) + 2) + "|"
-    for figure in figures.figures:
-        shares = " | ".join(_describe(figure.find_case(where)) for where in cases)
-        yield f"| {figure.name} | {figure.calls:.1f} | {shares} |"
-
-
-def _describe(case: EvidenceCase) -> str:
-    alike = f", {case.alike} alike" if case.alike else ""
-    return f"{_format_share(case)} (n {case.n}{alike})"
-
-
-def _format_share(case: EvidenceCase) -> str:
+def format_share(case: EvidenceCase) -> str:
+    """Format the share of labels whose preferred turn is truly better, with its interval."""
     return f"{case.right:.0%}" + format_interval(case.low, case.high, "{:.0%}".format)
 
 
@@ -283,6 +269,6 @@ def list_credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iter
     for figure in known.figures:
         every, cut = figure.find_case(ALL), figure.find_case(CUT)
         yield (
-            f"{figure.name}: {_format_share(every)}; {_format_share(cut)} with --min-turns-left 1; {figure.calls:.1f} "
+            f"{figure.name}: {format_share(every)}; {format_share(cut)} with --min-turns-left 1; {figure.calls:.1f} "
             "calls a label"
         )

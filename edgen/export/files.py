@@ -16,7 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.extras import install_command, require_versions
+from edgen.core.extras import use_extra
 from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
 from edgen.store.run_reader import RunReader
@@ -252,10 +252,5 @@ def has_arrow() -> bool:
 def import_arrow() -> tuple[Any, Any]:
     """Import pyarrow and pyarrow.parquet. Raises UsageError if they are not installed, or of an unsupported
     version."""
-    require_versions("parquet")
-    try:
+    with use_extra("parquet", "this format is written as Parquet, which needs pyarrow:"):
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise UsageError(
-            f"this format is written as Parquet, which needs pyarrow: `{install_command('parquet')}`."
-        ) from None

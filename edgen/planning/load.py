@@ -318,7 +318,7 @@ def load_template(template: Template, allowed: AllowedFiles, space: Space) -> Pr
     path = find_template(template, allowed)
     allowed.check_schema_file(path, template.key)
     prompt = load_prompt(
-        path, template.variables, expects=template.expects, fields=list_template_fields(space)
+        path, template.variables, expects=template.expects or None, fields=list_template_fields(space)
     )
     missing = [[name for name in way if name not in prompt.variables_used] for way in template.shows]
     if fewest := min(missing, key=len, default=[]):

@@ -6,7 +6,8 @@ Second level (see `edgen.plugin`): these names may change in any minor release; 
 
 Reading
     read_text, read_regular: a file's text or bytes. read_yaml, convert: YAML, and values of a typed struct
-        with all problems at once. read_data, lines_of, cut: records, and the lines of a file of them.
+        with all problems at once. read_data, read_records, lines_of, cut: records, and the lines of a file of
+        them.
     suggest_name, shorten_word: for messages: the name that was probably meant, a shortened value.
 Writing
     write_whole, write_lines, new_folder: atomic writes. explain_write_errors: errors of the disk in a
@@ -14,7 +15,7 @@ Writing
 Folders
     FolderKind: a kind of folders that jobs can name.
 Extras
-    require_extra, require_versions, find_missing_modules: packages that an extra of edgen installs.
+    require_extra, use_extra, find_missing_modules: packages that an extra of edgen installs.
 """
 
 from __future__ import annotations
@@ -42,14 +43,15 @@ from edgen.core.yaml_values import suggest_name as suggest_name
 if TYPE_CHECKING:
     from edgen.core.extras import find_missing_modules as find_missing_modules
     from edgen.core.extras import require_extra as require_extra
-    from edgen.core.extras import require_versions as require_versions
+    from edgen.core.extras import use_extra as use_extra
     from edgen.validation.reading import cut as cut
     from edgen.validation.reading import lines_of as lines_of
     from edgen.validation.reading import read_data as read_data
+    from edgen.validation.reading import read_records as read_records
 
 _LATER = {
-    "edgen.core.extras": "find_missing_modules require_extra require_versions",
-    "edgen.validation.reading": "cut lines_of read_data",
+    "edgen.core.extras": "find_missing_modules require_extra use_extra",
+    "edgen.validation.reading": "cut lines_of read_data read_records",
 }
 """The names imported at their first use, by module."""
 

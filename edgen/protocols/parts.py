@@ -297,7 +297,7 @@ CONVERSATION_VARIABLES = ("space_roles", "space_goal", "scenario_lines", "roles"
 
 def labels_of(space: Space) -> dict[str, str]:
     """Return people's name for each dimension of a space, in the space's order."""
-    return {one.name: one.label or one.name.replace("_", " ") for one in space.dimensions}
+    return {one.name: one.words for one in space.dimensions}
 
 
 def describe_values(scenario: Scenario, names: Collection[str], labels: Labels) -> str:
@@ -369,9 +369,7 @@ def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
     return {
         "space_roles": join_list(role.name for role in space.roles),
         "space_goal": space.description or "",
-        "scenario_lines": "\n".join(
-            f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
-        ),
+        "scenario_lines": "\n".join(f"- {one.words}: {scenario[one.name]}" for one in space.dimensions),
     }
 
 

@@ -88,9 +88,7 @@ class Session(ABC):
         """Return the values that a role sees, one a line with its label, without the dimensions in `but`."""
         values = self._scenario.values
         return [
-            f"{space[name].label or name.replace('_', ' ')}: {values[name]}"
-            for name in role.sees
-            if name in values and name not in but
+            f"{space[name].words}: {values[name]}" for name in role.sees if name in values and name not in but
         ]
 
     def _address(self) -> Address:

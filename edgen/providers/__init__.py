@@ -10,7 +10,7 @@ from edgen.config.backends import KeyRequest, ServiceKeys
 from edgen.core.errors import InputError
 from edgen.core.people.requests import AskPeople
 from edgen.core.registry import find, part_of
-from edgen.providers.base import Backend, BatchAnswers, Key, Link, LocalCalls, Provider, SeveralServers
+from edgen.providers.base import Backend, BatchAnswers, Fleet, Key, Link, LocalCalls, Provider
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
@@ -39,7 +39,7 @@ def list_key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
 
 def list_servers(backend: Backend) -> Mapping[str, Backend]:
     """Return the servers of a backend by address: a fleet's servers, or else the backend itself."""
-    if isinstance(backend, SeveralServers):
+    if isinstance(backend, Fleet):
         return backend.servers
     return {str(backend.identity.get("base_url") or ""): backend}
 
@@ -65,8 +65,6 @@ def make(
     """
     several: list[Any] = config.each_server
     if len(several) > 1:
-        from edgen.providers.fleet import Fleet
-
         options: dict[str, Any] = {"timeout": timeout, "connections": connections, "environ": environ}
         made = [make(one, **options, consents=consents, silent=silent) for one in several]
         return Fleet({one.base_url.rstrip("/"): backend for one, backend in zip(several, made, strict=True)})

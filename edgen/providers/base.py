@@ -107,16 +107,37 @@ class Link(NamedTuple):
     people: AskPeople | None = None
 
 
-class SeveralServers:
-    """A backend that is one model on several `servers`, by address (`edgen.providers.fleet`)."""
+class Fleet:
+    """A backend that is one model on several `servers`, by address. They share the fleet's identity, so
+    servers may come and go, as with nodes of a cluster. The client chooses a server for each call; see
+    `edgen.execution.client.admission`. `like`: a backend with their identity, if there are no servers yet."""
 
-    servers: Mapping[str, Backend]
-    """The number of servers may grow, as with nodes of a cluster."""
+    def __init__(self, servers: Mapping[str, Backend], like: Backend | None = None) -> None:
+        self.servers: dict[str, Backend] = dict(servers)
+        self._first = like or next(iter(self.servers.values()))
+        self.identity = self._first.identity
+        self.model = self._first.model
+
+    def __repr__(self) -> str:
+        return f"Fleet({', '.join(map(repr, self.servers.values()))})"
 
     def find_nearest(self) -> str | None:
         """Return the address of the best server for the present task if all are equally loaded; None for no
         preference."""
         return None
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt at the first server. Raises CallError."""
+        return await self._first.complete(request)
+
+    async def models(self) -> list[str] | None:
+        """Return the names that the first server offers. Raises CallError."""
+        return await self._first.models()
+
+    async def aclose(self) -> None:
+        """Close all connections. Never raises; may be called twice."""
+        for backend in self.servers.values():
+            await backend.aclose()
 
 
 class Provider(ABC):

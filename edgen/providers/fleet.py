@@ -1,43 +1,9 @@
-"""One model on several servers: a fleet.
-
-The servers share the fleet's identity, so servers may come and go. The client chooses a server for each call;
-see `edgen.execution.client.admission`.
-"""
+"""Checks that the servers of a fleet run the same model, and the address of one on another node."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-
-from edgen.core.values import Reply, Request
-from edgen.providers.base import Backend, SeveralServers
-
-
-class Fleet(SeveralServers):
-    """A backend of several `servers`, by address. `like`: a backend with their identity, if there are no
-    servers yet."""
-
-    def __init__(self, servers: Mapping[str, Backend], like: Backend | None = None) -> None:
-        self.servers: dict[str, Backend] = dict(servers)
-        self._first = like or next(iter(self.servers.values()))
-        self.identity = self._first.identity
-        self.model = self._first.model
-
-    def __repr__(self) -> str:
-        return f"Fleet({', '.join(map(repr, self.servers.values()))})"
-
-    async def complete(self, request: Request) -> Reply:
-        """Make one attempt at the first server. Raises CallError."""
-        return await self._first.complete(request)
-
-    async def models(self) -> list[str] | None:
-        """Return the names that the first server offers. Raises CallError."""
-        return await self._first.models()
-
-    async def aclose(self) -> None:
-        """Close all connections. Never raises; may be called twice."""
-        for backend in self.servers.values():
-            await backend.aclose()
 
 
 def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str, str, str, str] | None:

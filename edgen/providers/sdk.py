@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.extras import install_command, require_versions
+from edgen.core.extras import use_extra
 from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import OversizedError, is_id
 from edgen.providers.credentials import Credentials
@@ -41,14 +41,9 @@ _DOWNLOADS = ContextVar("whether a result file is downloaded", default=False)
 def load_sdk(name: str, kind: str) -> ModuleType:
     """Import the SDK of that module name. Raises InputError if the extra is not installed or its version is
     unsupported."""
-    require_versions("batch")
-    try:
+    rest = ". Without them, leave --via batch out and the same job is done call by call."
+    with use_extra("batch", f"batch jobs of type {kind} need more packages:", rest, InputError):
         return importlib.import_module(name)
-    except ImportError:
-        raise InputError(
-            f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, "
-            "leave --via batch out and the same job is done call by call."
-        ) from None
 
 
 # --- calls ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,8 +19,8 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.files import Part
 from edgen.core.system import run_in_thread
 from edgen.core.values import MAX_ANSWER
-from edgen.providers.batches import RemoteBatch
-from edgen.providers.failures import Classify, decode, scrub
+from edgen.providers.batches import LineResult, NeverBegun, RemoteBatch
+from edgen.providers.failures import Classify, Secrets, decode, scrub
 from edgen.providers.sdk import SdkCalls, build_http_client, limit_download
 
 if TYPE_CHECKING:
@@ -39,11 +39,14 @@ class SdkBatches:
         patience: float,
         classify: Classify,
         errors: tuple[str, str],
+        read_line: Callable[[bytes, Secrets], LineResult | NeverBegun | None],
     ) -> None:
+        """`read_line`: reads a line of a result file, without these secrets."""
         self._backend = backend
         self._base = backend.base
         self._credentials = backend.credentials
         self._calls = SdkCalls(backend.base, backend.credentials, classify, errors)
+        self._read_line = read_line
         self._environ = environ
         self._patience = patience
         self._filled: set[str] = set()  # result files that must contain lines, according to their batches
@@ -54,6 +57,10 @@ class SdkBatches:
     @cached_property
     def _http(self) -> httpx2.AsyncClient:
         return build_http_client(self._base, self._credentials, self._environ, self._patience)
+
+    def read(self, line: bytes) -> LineResult | NeverBegun | None:
+        """Read a line of a result file; None if it is invalid. Never raises."""
+        return self._read_line(line, self._credentials.secrets)
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """Return the state of a batch."""

@@ -66,7 +66,7 @@ class Simulator:
             await self._wait(delay)
         config = self._config
         schema = None if request.schema is None else _parse_schema(request.schema)
-        reply = respond(
+        return respond(
             request.messages,
             seed=request.seed,
             max_tokens=config.room(request.max_tokens_scale),
@@ -81,8 +81,8 @@ class Simulator:
             scene=request.scene,
             planted=config.planted,
             confusion=config.confusion,
+            top=request.logprobs,
         )
-        return reply if request.logprobs is None else self._score(request, reply)
 
     async def models(self) -> list[str] | None:
         """Return the only model."""
@@ -90,15 +90,6 @@ class Simulator:
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
-
-    def _score(self, request: Request, reply: Reply) -> Reply:
-        """Return the reply with the log probabilities of its tokens."""
-        from edgen.simulator.logprobs import score
-
-        return score(
-            reply, request.messages, seed=request.seed, salt=self._salt, faults=self._faults,
-            top=request.logprobs or 0
-        )  # fmt: skip
 
     def _choose_fault(self, request: Request) -> fault.Fault | None:
         """Count the attempt and return its fault."""

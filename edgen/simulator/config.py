@@ -7,6 +7,8 @@ from typing import Annotated, ClassVar
 from edgen.config.backends import BackendConfig, Text
 from edgen.core.options import LatencyMs, Share, declare_faults
 
+CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; the simulator has no tokenizer
+
 
 class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""

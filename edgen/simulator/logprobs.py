@@ -17,8 +17,7 @@ import msgspec
 
 from edgen.core.values import Message, Reply, Token
 from edgen.simulator import judge
-from edgen.simulator.faults import Faults
-from edgen.simulator.text import CHARS_PER_TOKEN, choose_content_fault, make_request_key
+from edgen.simulator.config import CHARS_PER_TOKEN
 
 MOST = 20  # tokens returned at one position
 _BARE = 0.85  # share of the number, in a verdict that begins with its number
@@ -33,14 +32,10 @@ _COMMON = (
 )  # fmt: skip
 
 
-def score(
-    reply: Reply, messages: Sequence[Message], *, seed: int, salt: int, faults: Faults, top: int
-) -> Reply:
-    """Return the reply with the tokens of its text, or of its refusal, and at most `top` likely ones at each
-    position, including the chosen token."""
-    key = make_request_key(messages, seed, salt)
-    fault = choose_content_fault(faults, key)
-    leaning = judge.compute_leaning(messages, reply.text, fault.name if fault else None)
+def score(reply: Reply, messages: Sequence[Message], key: bytes, fault: str | None, top: int) -> Reply:
+    """Return the reply to the request of this key, with its content fault, with the tokens of its text, or of
+    its refusal, and at most `top` likely ones at each position, including the chosen token."""
+    leaning = judge.compute_leaning(messages, reply.text, fault)
     rng = Random(int.from_bytes(key, "big"))  # noqa: S311 - reproducible, not secret
     text = reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
     tokens = []

@@ -13,13 +13,13 @@ from random import Random
 
 from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
+from edgen.simulator.config import CHARS_PER_TOKEN
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, select_fault
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.model import Scene
 
 VERSION = 10
 DRAWS = 3
-CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; the simulator has no tokenizer
 
 
 def make_request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
@@ -49,18 +49,18 @@ def respond(
     find_scene: Callable[[Sequence[Message]], Scene | None] | None = None,
     planted: int | None = None,
     confusion: Mapping[str, Mapping[str, float]] | None = None,
+    top: int | None = None,
 ) -> Reply:
     """Return the reply to the messages.
 
-    Of `faults`, only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` wraps a sentence, a turn or a number in JSON. An answer without a fault fits `schema` (see
-    `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
-    requesting protocol; None to infer it from the prompt. `speakers`: the roles of the requested
-    conversation. `scene`: its scenario; None if only the prompt is known, in which `find_scene` looks for it.
-    `planted`: the seed of planted worths; None without them. `confusion`: how often a labeller confuses each
-    label with others.
+    Only the content faults count here. `stop` ends the text before any of its strings. `json_mode` wraps a
+    sentence, a turn or a number in JSON. An answer without a fault fits `schema`. `max_tokens` cuts at tokens
+    of four characters, as usage counts them. `protocol`: the requesting one; None to infer it from the
+    prompt. `speakers`: the roles of the requested conversation. `scene`: its scenario; None to look for it by
+    `find_scene`. `planted`: the seed of planted worths; None without them. `confusion`: how often a labeller
+    confuses each label with others. `top`: give log probabilities, of at most so many tokens at a position.
     """
-    key = make_request_key(messages, seed, salt)
+    key, sent = make_request_key(messages, seed, salt), messages
     messages = _replace_pictures(messages)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = choose_content_fault(faults, key)
@@ -84,10 +84,14 @@ def respond(
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
         text, finish = text[: max_tokens * CHARS_PER_TOKEN], "length"
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()
+    text = text.encode("utf-8", "replace").decode()
     usage = Usage(sum([count_tokens(message.content) for message in messages]), count_tokens(text))
-    return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
+    reply = Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
+    if top is None:
+        return reply
+    from edgen.simulator.logprobs import score
+
+    return score(reply, sent, key, request.fault, top)
 
 
 def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:

@@ -129,6 +129,11 @@ class Dimension(msgspec.Struct, frozen=True):
     label: str | None = None
 
     @property
+    def words(self) -> str:
+        """The label, or else the name with blanks for underscores."""
+        return self.label or self.name.replace("_", " ")
+
+    @property
     def values(self) -> tuple[str, ...]:
         """The values in order."""
         return tuple(entry.value for entry in self.entries)
@@ -297,7 +302,7 @@ class SpaceBook:
     @cached_property
     def persona_labels(self) -> frozenset[str]:
         """The labels of the dimensions in `persona`, as briefs write them."""
-        return frozenset(self.space[name].label or name.replace("_", " ") for name in self.persona)
+        return frozenset(self.space[name].words for name in self.persona)
 
     @cached_property
     def sees(self) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from edgen.core.pair import ProbabilitySignal, RolloutSignal, Signals
-from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, list_credit_notes, read_figures, tabulate
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, list_credit_notes, read_figures
 from edgen.export.rows import Row
 from edgen.export.write import export
 from edgen.store.run_parts import ComparedPair
@@ -82,6 +82,8 @@ class TestFigures:
         )
 
     def test_the_table_of_the_benchmarks_is_the_files(self) -> None:
+        from bench.credit import tabulate
+
         page = (ROOT / "bench" / "credit.md").read_text()
         assert "\n".join(tabulate(read_figures())) in page
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from edgen.api.objects.html import escape, render_comparison, render_table
 from edgen.core.errors import UsageError
-from edgen.core.extras import install_command, require_versions
+from edgen.core.extras import use_extra
 from edgen.core.pair import Pair
 from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
@@ -56,14 +56,9 @@ class Tabular:
 
     @staticmethod
     def _load(module: str, table: str = "") -> Any:
-        require_versions(module)
-        try:
+        needs = f"to_{table or module}() needs {module}, which is not installed; install it with"
+        with use_extra(module, needs):
             return importlib.import_module(module)
-        except ImportError:
-            raise UsageError(
-                f"to_{table or module}() needs {module}, which is not installed; "
-                f"install it with `{install_command(module)}`."
-            ) from None
 
 
 class Pairs(Tabular):

@@ -21,7 +21,7 @@ from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, ask_
 from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheets
 from edgen.domains.education.keywords import AdherenceShares, Verdicts
 from edgen.evaluation.measuring import find_judged_measure, find_measures_of_other_families
-from edgen.plugin import Job, Rejection, Reply, Request, RunReader
+from edgen.plugin import Job, Rejection, Reply, Request, RunReader, Space
 from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.plugin.measures import JudgeAsking
@@ -46,10 +46,10 @@ class AdherenceAsker(UnitAsker):
     )
 
     @classmethod
-    def load_prompt(cls, named: str | None) -> Prompt:
+    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
         """Read the template. Raises TemplateError for an invalid one or one that does not show the
         conversation."""
-        prompt = super().load_prompt(named)
+        prompt = super().read_prompt(named, space)
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
                 prompt.source,

@@ -22,7 +22,6 @@ from edgen.domains.forum.members import (
     resolve_value,
 )
 from edgen.domains.forum.post import Post, make_post_form, read_post
-from edgen.domains.forum.view import ThreadViews
 from edgen.plugin import (
     Conversation,
     Message,
@@ -38,8 +37,10 @@ from edgen.plugin import (
 from edgen.plugin.answers import Chosen, choice_form, read_choice
 from edgen.plugin.forms import Form
 from edgen.plugin.protocols import (
+    Offer,
     RejectionReason,
     Session,
+    View,
     append_message,
     ask_turn,
     describe_ending,
@@ -65,7 +66,7 @@ class ThreadPost(msgspec.Struct):
     is_answer: bool = False
 
 
-class Thread(ThreadViews, Session):
+class Thread(Session):
     """The thread of a scenario in progress."""
 
     protocol = "forum"
@@ -245,6 +246,37 @@ class Thread(ThreadViews, Session):
             "expertise": seat.expertise,
             "about": self._about(seat.role, self._prepared.space),
         }
+
+    def view(self, use: str, backend: str, role: str | None) -> View | None:
+        """Return the view for a person who answers with the template of this use: the member's attributes,
+        the posts, and the posts that can get a vote."""
+        seat = next((one for one in self.seats if one.use == use), None)
+        if seat is None:
+            return None
+        facts = [line.partition(": ")[::2] for line in self._list_known_variables(seat)["about"]]
+        facts.append(("you are", seat.shown))
+        if self.title:
+            facts.append(("thread", self.title))
+        turns = tuple(
+            (seat.role.name if post.seat is seat else f"#{number} {post.seat.shown}", post.text)
+            for number, post in enumerate(self.posts, 1)
+        )
+        others = [
+            (number, f"#{number} {post.seat.name}")
+            for number, post in enumerate(self.posts, 1)
+            if post.seat is not seat
+        ]
+        offers = [Offer("votes", number, words) for number, words in others]
+        offers += [Offer("accept", 0, "None yet")] + [
+            Offer("accept", number, words) for number, words in others
+        ]
+        asked = (
+            ("title", "The title of your question"),
+            ("text", "Your post"),
+            ("votes", "Helpful posts"),
+            ("accept", "The answer to your question"),
+        )
+        return View(seat.role.name, tuple(facts), turns, offers=tuple(offers), questions=asked)
 
     # ---- the end
 

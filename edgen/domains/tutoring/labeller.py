@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.config.label_set import LabelSet
+from edgen.domains.tutoring.config import TutoringSettings
 from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.plugin import Address, Prompting, Rejection, Reply, Request, Rules, Turn
 from edgen.protocols.labelling import Unit, label_units
@@ -20,14 +20,14 @@ LabelledBy = Literal["speaker", "labeller", "both"]
 
 
 def mark_units_to_label(
-    turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
+    turns: Sequence[Turn], responses: Sequence[Turn], settings: TutoringSettings
 ) -> list[Turn | Unit]:
     """Return the session so far and the responses to its last turn, with the last turn and the responses as
     units to label."""
-    several = len(responses) > 1
+    several, tutor = len(responses) > 1, settings.make_label_set("tutor")
     return [
         *turns[:-1],
-        Unit(student, turns[-1]),
+        Unit(settings.make_label_set("student"), turns[-1]),
         *(Unit(tutor, response, alternative=several) for response in responses),
     ]
 

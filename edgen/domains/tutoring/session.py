@@ -114,10 +114,10 @@ class TutoringSession(TutoringViews, Session):
 
     def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
         """Return the session from its first exercise to its end."""
-        turns = self._settings.student_turns
+        turns, student = self._settings.student_turns, self._prepared.student
         self.begin()
         for turn in range(1, turns + 1):
-            said = yield from self._ask_student()
+            said = yield from self._ask(student, student.name.lower(), "student")
             if isinstance(said, Rejection):
                 return said
             if said.flagged:
@@ -156,10 +156,6 @@ class TutoringSession(TutoringViews, Session):
         return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
 
     # ---- the student
-
-    def _ask_student(self) -> Generator[Request, Reply, ActedTurn | Rejection]:
-        role = self._prepared.student
-        return (yield from self._ask(role, role.name.lower(), "student"))
 
     def _hear(self, said: ActedTurn) -> None:
         result = self.results[-1]
@@ -256,9 +252,7 @@ class TutoringSession(TutoringViews, Session):
         settings = self._settings
         if settings.labelled_by == "speaker":
             return found
-        shown = mark_units_to_label(
-            self._turns, found, settings.make_label_set("student"), settings.make_label_set("tutor")
-        )
+        shown = mark_units_to_label(self._turns, found, settings)
         labelled = yield from label_turns(
             shown, settings.labelled_by, self._address(), self._prompts[LABELLER], self._rules
         )
@@ -325,9 +319,7 @@ class TutoringSession(TutoringViews, Session):
         responses = [Turn(tutor.name, "…")] * len(settings.tutor_backends)
         found = {}
         if LABELLER in self._prompts:
-            shown = mark_units_to_label(
-                turns, responses, settings.make_label_set("student"), settings.make_label_set("tutor")
-            )
+            shown = mark_units_to_label(turns, responses, settings)
             variables = make_labelling_variables(shown, address, self._rules.seed)
             found[LABELLER] = self._prompts[LABELLER].messages(variables)
         if JUDGE in self._prompts:
@@ -363,16 +355,11 @@ class TutoringSession(TutoringViews, Session):
         # The scenario has the concepts' values of the first exercise only.
         now = {**scenario_variables(scenario), **grammar.find_values(exercise)}
         shown = {name: getattr(exercise, name) for name in SHOWN}
-        about = [
-            f"{(grammar.space[name].label or name).replace('_', ' ')}: {scenario[name]}"
-            for name in role.sees
-            if name in scenario.values and name not in grammar.concepts
-        ]
         return {
             "index": scenario.index,
             **dict.fromkeys(("question", "picture", "mistake")),
             **{name: value for name, value in {**now, **shown}.items() if name in role.sees},
-            "about": about,
+            "about": self._about(role, grammar.space, but=grammar.concepts),
             "actions": self._settings.named_actions[side],
             "labelled_by": self._settings.labelled_by,
             "wanted": wanted,

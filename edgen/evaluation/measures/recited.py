@@ -87,9 +87,7 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
 
 def _find_personas(space: Space) -> Labels:
     persona = find_persona(space)
-    return tuple(
-        (one.name, one.label or one.name.replace("_", " ")) for one in space.dimensions if one.name in persona
-    )
+    return tuple((one.name, one.words) for one in space.dimensions if one.name in persona)
 
 
 def _label_personas(roles: tuple[str, ...], names: tuple[str, ...]) -> Labels:

@@ -19,7 +19,7 @@ from edgen.execution.client.backend_calls import complete_once, count_slots
 from edgen.execution.client.prefix_cache import mark
 from edgen.execution.client.server_queue import Lane
 from edgen.providers import Backend
-from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers
+from edgen.providers.base import CountsLoad, CountsSlots, Fleet
 from edgen.providers.fleet import find_odd_model
 from edgen.store.run_folder import RunFolder
 
@@ -73,7 +73,7 @@ class FleetServers:
     """The servers of a client's fleet: queries before the first call, and calls to one server. `model`: the
     job's model; `kind`: the provider; `lanes`: the servers' lanes in the admission."""
 
-    def __init__(self, fleet: SeveralServers, model: str, kind: str, admission: Admission) -> None:
+    def __init__(self, fleet: Fleet, model: str, kind: str, admission: Admission) -> None:
         self._fleet = fleet
         self._admission = admission
         self._kind = kind

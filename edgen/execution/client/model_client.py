@@ -33,7 +33,7 @@ from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.server_queue import Lane, OneServer, Ticket
 from edgen.execution.client.window import LoadVerdict
 from edgen.providers import Backend, find_calls, list_servers
-from edgen.providers.base import HearsEnds, SeveralServers, ShowsProgress
+from edgen.providers.base import Fleet, HearsEnds, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ModelClient:
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
         self.servers: FleetServers | OneServer
-        if isinstance(backend, SeveralServers):
+        if isinstance(backend, Fleet):
             from edgen.execution.client.fleet import FleetServers
 
             self.servers = FleetServers(backend, backend.model, config.provider, admission)

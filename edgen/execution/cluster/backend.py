@@ -15,7 +15,7 @@ from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, AttemptResult, Permit, ServerAnswer, ServerQuestion
 from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend, list_servers
-from edgen.providers.fleet import Fleet
+from edgen.providers.base import Fleet
 
 
 class RemoteCalls:

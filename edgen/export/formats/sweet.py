@@ -112,7 +112,7 @@ def _describe(chat: Chat, scenario: Scenario, *, hidden: bool) -> str:
     none."""
     sees = next(role.sees for role in chat.space.roles if role.name == chat.assistant)
     named = [one for one in chat.space.dimensions if (one.name not in sees) is hidden]
-    return "; ".join(f"{one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in named)
+    return "; ".join(f"{one.words}: {scenario[one.name]}" for one in named)
 
 
 FORMAT = Format(

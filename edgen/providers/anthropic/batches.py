@@ -60,7 +60,7 @@ class AnthropicBatches(SdkBatches):
     settles: float | None = 600.0
 
     def __init__(self, backend: AnthropicBackend, environ: Mapping[str, str], patience: float) -> None:
-        super().__init__(backend, environ, patience, classify, ("anthropic", "AnthropicError"))
+        super().__init__(backend, environ, patience, classify, ("anthropic", "AnthropicError"), read_line)
         self._strangers: set[tuple[str, str]] = set()  # (token, id of a batch that does not belong to it)
 
     @cached_property
@@ -84,10 +84,6 @@ class AnthropicBatches(SdkBatches):
     def line(self, name: str, request: Request) -> bytes:
         """Return the request as a line of a file. Raises CallError for a lone surrogate."""
         return b'{"custom_id":%b,"params":%b}' % (encode(name), self._backend.body(request))
-
-    def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """Read a line of a result file; None if it is invalid. Never raises."""
-        return read_line(line, self._credentials.secrets)
 
     # -- calls
 

@@ -56,7 +56,9 @@ class GeminiBatches(SdkBatches):
     limits = BatchLimits(requests=50_000, bytes=2_000_000_000)
 
     def __init__(self, backend: GeminiBackend, environ: Mapping[str, str], patience: float) -> None:
-        super().__init__(backend, environ, patience, _classify, ("google.genai.errors", "APIError"))
+        super().__init__(
+            backend, environ, patience, _classify, ("google.genai.errors", "APIError"), read_line
+        )
         self._model = make_model_path(backend.model)
 
     @cached_property
@@ -89,10 +91,6 @@ class GeminiBatches(SdkBatches):
     def line(self, name: str, request: Request) -> bytes:
         """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
         return b'{"key":%b,"request":%b}' % (encode(name), self._backend.body(request))
-
-    def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """Read a line of a result file; None if it is invalid. Never raises."""
-        return read_line(line, self._credentials.secrets)
 
     # -- calls
 

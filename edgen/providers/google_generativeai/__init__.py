@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
 from edgen.plugin.errors import InputError
-from edgen.plugin.files import require_versions
-from edgen.plugin.formats import install_command
+from edgen.plugin.files import use_extra
 from edgen.plugin.providers import KeyRequest, Price, PricesAndTokens, ServiceKeys, place_of
 from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -32,15 +31,10 @@ class GoogleGenerativeAIProvider(RequestFeatures, ServiceKeys, PricesAndTokens, 
 
         if config.seed is not None:
             raise InputError("type: google-generativeai cannot send a seed; remove it, or use type: gemini.")
-        require_versions("google-generativeai")
-        try:
+        needs = "type: google-generativeai needs the SDK of that name:"
+        rest = ". It is past its end of life; type: gemini reaches the same models without it."
+        with use_extra("google-generativeai", needs, rest, InputError):
             backend = GoogleGenerativeAIBackend(config, key, link.timeout)
-        except ImportError:
-            raise InputError(
-                "type: google-generativeai needs the SDK of that name: "
-                f"`{install_command('google-generativeai')}`. It is past its end of life; type: gemini "
-                "reaches the same models without it."
-            ) from None
         warn_of_end()
         return backend
 

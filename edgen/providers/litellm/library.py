@@ -11,8 +11,7 @@ import os
 from typing import Any
 
 from edgen.plugin.errors import InputError
-from edgen.plugin.files import require_versions
-from edgen.plugin.formats import install_command
+from edgen.plugin.files import use_extra
 
 # Use the installed lists of prices and headers. Do not read a `.env` of the current folder.
 _ENVIRONMENT = {
@@ -26,14 +25,9 @@ _ENVIRONMENT = {
 def load_litellm() -> Any:
     """Import litellm. Raises InputError if it is missing, of an unsupported version, or configured to change
     requests."""
-    require_versions("litellm")
-    os.environ.update(_ENVIRONMENT)
-    try:
+    with use_extra("litellm", "a backend of type litellm needs more packages:", error=InputError):
+        os.environ.update(_ENVIRONMENT)
         module: Any = importlib.import_module("litellm")
-    except ImportError:
-        raise InputError(
-            f"a backend of type litellm needs more packages: `{install_command('litellm')}`."
-        ) from None
     module.suppress_debug_info = True  # suppress hints on stdout
     logger = logging.getLogger("LiteLLM")
     if logger.level == logging.NOTSET and "LITELLM_LOG" not in os.environ:

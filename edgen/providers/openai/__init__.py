@@ -87,9 +87,9 @@ class OpenAIProvider(ServiceProvider):
 
     @property
     def batches(self) -> BatchServices:
-        from edgen.providers.openai.batches import OpenAIBatches, read_line
+        from edgen.providers.openai.batches import make_services
 
-        return BatchServices(OpenAIBatches, read_line)
+        return make_services()
 
 
 PROVIDER = OpenAIProvider()

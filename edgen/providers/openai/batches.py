@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from edgen.plugin import CallError, FailureKind, Reply, Request
 from edgen.plugin.providers import (
     BatchLimits,
+    BatchServices,
     Classify,
     ErrorBody,
     LineResult,
@@ -59,14 +60,22 @@ class Endpoint(NamedTuple):
 COMPLETIONS = Endpoint("/v1/chat/completions", read_reply, classify)
 
 
+def make_services(endpoint: Endpoint = COMPLETIONS) -> BatchServices:
+    """Return the batch services of an endpoint."""
+    return BatchServices(partial(OpenAIBatches, endpoint=endpoint), partial(read_line, endpoint=endpoint))
+
+
 class OpenAIBatches(SdkBatches):
     """Client of the batches of one account, for one backend."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
-    endpoint = COMPLETIONS
 
-    def __init__(self, backend: ServiceBackend, environ: Mapping[str, str], patience: float) -> None:
-        super().__init__(backend, environ, patience, self.endpoint.classify, ("openai", "OpenAIError"))
+    def __init__(
+        self, backend: ServiceBackend, environ: Mapping[str, str], patience: float, endpoint: Endpoint
+    ) -> None:
+        read = partial(read_line, endpoint=endpoint)
+        super().__init__(backend, environ, patience, endpoint.classify, ("openai", "OpenAIError"), read)
+        self._endpoint = endpoint
 
     @cached_property
     def client(self) -> AsyncOpenAI:
@@ -89,13 +98,9 @@ class OpenAIBatches(SdkBatches):
         """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
         return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
             encode(name),
-            self.endpoint.path.encode(),
+            self._endpoint.path.encode(),
             self._backend.body(request),
         )
-
-    def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """Read a line of an output or error file; None if it is invalid. Never raises."""
-        return read_line(line, self._credentials.secrets, self.endpoint)
 
     # -- calls
 
@@ -115,7 +120,7 @@ class OpenAIBatches(SdkBatches):
             with self._calls.translate_errors():
                 batch = await self.client.batches.create(
                     input_file_id=sending.file_id or "",
-                    endpoint=self.endpoint.path,
+                    endpoint=self._endpoint.path,
                     completion_window="24h",
                     metadata={"edgen": sending.token},
                 )

@@ -107,7 +107,7 @@ class OpenAIBackend(ServiceBackend):
     def _read(self, body: bytes) -> Reply | None:
         if not self._is_llama_cpp and b'"timings"' in body:
             self._is_llama_cpp = _TIMINGS.search(body) is not None
-        return read_reply_or_block(body)
+        return read_reply(body) or read_block(body)
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
@@ -296,11 +296,6 @@ def read_block(body: bytes) -> Reply | None:
     if classify(400, error) is not FailureKind.BAD_REQUEST or not _MODERATED.search(words):
         return None
     return Reply(text="", finish_reason="content_filter", refusal=scrub(error.message))
-
-
-def read_reply_or_block(body: bytes) -> Reply | None:
-    """Read a response that `is_answer` accepts; None if it is neither reply nor block."""
-    return read_reply(body) or read_block(body)
 
 
 def is_answer(status: int, body: bytes) -> bool:

@@ -24,9 +24,10 @@ class OpenAIResponsesProvider(ServiceProvider):
 
     @property
     def batches(self) -> BatchServices:
-        from edgen.providers.openai_responses.batches import ResponsesBatches, read_line
+        from edgen.providers.openai.batches import Endpoint, make_services
+        from edgen.providers.openai_responses.online import classify, read_reply
 
-        return BatchServices(ResponsesBatches, read_line)
+        return make_services(Endpoint("/v1/responses", read_reply, classify))
 
     def problems(self, config: ServiceConfig) -> list[Problem]:
         unknown = [

@@ -14,8 +14,7 @@ from typing import Any
 
 from edgen.plugin import CallError, FailureKind, Key, Link
 from edgen.plugin.errors import InputError
-from edgen.plugin.files import require_versions
-from edgen.plugin.formats import install_command
+from edgen.plugin.files import use_extra
 from edgen.plugin.providers import Credentials, KeySource, clean_message
 from edgen.providers.gemini.online import GeminiModel, make_model_path
 from edgen.providers.vertex.config import VertexConfig
@@ -42,15 +41,10 @@ class AccessTokens(KeySource):
     """Access tokens of the caller. Raises InputError if google-auth is not installed."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        require_versions("vertex")
-        try:
+        with use_extra("vertex", "a backend of type vertex needs more packages:", error=InputError):
             import google.auth
             import google.auth.exceptions
             import google.auth.transport.requests
-        except ImportError:
-            raise InputError(
-                f"a backend of type vertex needs more packages: `{install_command('vertex')}`."
-            ) from None
         super().__init__()
         self._auth: Any = google.auth
         self._file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
-from edgen.simulator.logprobs import score
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.dialect import WireCall
 from edgen.simulator.text import make_request_key, respond
@@ -59,7 +58,7 @@ class SimulatedModel:
         return [self._make_reply(call, seed + (i << 64)) for i in range(call.choices)]
 
     def _make_reply(self, call: WireCall, seed: int) -> Reply:
-        reply = respond(
+        return respond(
             call.messages,
             seed=seed,
             max_tokens=call.max_tokens,
@@ -69,11 +68,7 @@ class SimulatedModel:
             json_mode=call.json_mode or call.schema is not None,
             schema=call.schema,
             find_scene=self._scenes.find,
-        )
-        if call.top_logprobs is None:
-            return reply
-        return score(
-            reply, call.messages, seed=seed, salt=self._salt, faults=self.faults, top=call.top_logprobs
+            top=call.top_logprobs,
         )
 
     def _find_tally(self, key: bytes) -> _Tally:

@@ -20,11 +20,11 @@ import msgspec
 
 from edgen.core.pictures import WORDS, parse_picture
 from edgen.core.values import Message, Reply, Token, Usage
+from edgen.simulator.config import CHARS_PER_TOKEN
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
 from edgen.simulator.schemas.schema_patterns import UnfitSchema
 from edgen.simulator.schemas.structured import read_schema
-from edgen.simulator.text import CHARS_PER_TOKEN
 
 MODEL = "edgen-simulator"
 MARK = {"x-edgen-simulated": "true"}  # headers of every answer

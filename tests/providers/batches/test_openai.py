@@ -223,7 +223,8 @@ def test_a_huge_line_takes_little_time() -> None:
 
 
 def test_lines_are_read_without_a_key_or_a_client() -> None:
-    assert find_batch_services(OpenAIConfig(model="m")).read_line is read_line
+    answered = line(said(200, {"choices": [{"message": {"content": "Hello"}}]}))
+    assert find_batch_services(OpenAIConfig(model="m")).read_line(answered) == read_line(answered)
 
 
 # --- calls ---------------------------------------------------------------------------------------

@@ -64,18 +64,14 @@ class KnownUtterances:
         if self.paraphrased is None:
             yield from self.run.conversations()
             return
-        yield from (one for one in self.run.conversations() if self.find_side(one) != "test")
+        yield from (one for one in self.run.conversations() if self.sides.of(one) != "test")
         yield from self.paraphrased.iterate_conversations(
-            one for one in self.run.conversations() if self.find_side(one) == "train"
+            one for one in self.run.conversations() if self.sides.of(one) == "train"
         )
-
-    def find_side(self, conversation: AcceptedConversation) -> Side:
-        """Return the side of a conversation."""
-        return self.sides.of(conversation)
 
     def find_topic_group(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """Return the group of texts from the same side and topic."""
-        return self.find_side(conversation), str(conversation.scenario.values.get(self.topic))
+        return self.sides.of(conversation), str(conversation.scenario.values.get(self.topic))
 
     def name_speaker(self, turn: Turn) -> str:
         """Return the speaker's name in DSTC7's files: one of two, or the role."""
@@ -88,7 +84,7 @@ class KnownUtterances:
         conversation."""
         seen: set[Key] = set()
         if self.paraphrased is not None:
-            sides = map(self.find_side, self.run.conversations())
+            sides = map(self.sides.of, self.run.conversations())
             yield from (LeftOut("unseen") for side in sides if side == "test")
         for conversation in self.iterate_conversations():
             cuts = list_cuts(conversation, self.agent)
@@ -105,7 +101,7 @@ class KnownUtterances:
             yield from [LeftOut("same_context")] * left
             for cut in new:
                 seen.add(cut.key)
-                yield CutConversation(conversation, self.find_side(conversation), cut)
+                yield CutConversation(conversation, self.sides.of(conversation), cut)
 
 
 def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtterances:
@@ -123,7 +119,7 @@ def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtteranc
     tests = 0
     for conversation in known.iterate_conversations():
         groups = [
-            known.find_side(conversation),
+            known.sides.of(conversation),
             *([known.find_topic_group(conversation)] if by_topic else []),
         ]
         for turn in _list_sayable(conversation):

@@ -77,7 +77,7 @@ class Rewordings:
         combine them. Conversations of the test side are excluded, since they would reveal the answers."""
         known = self._known
         for conversation in known.run.conversations():
-            if (side := known.find_side(conversation)) != "test":
+            if (side := known.sides.of(conversation)) != "test":
                 one = conversation.candidate
                 messages: list[dict[str, Any]] = [
                     {
