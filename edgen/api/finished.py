@@ -172,6 +172,8 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
         control.note(f"no conversation of {missing} has ended; the report covers the other arms.")
     if written.uncompared:
         control.note(f"the arms are not compared: {written.uncompared}")
+    if written.unread_pairs:
+        control.note(f"the report shows no pairs: {written.unread_pairs}")
     return written
 
 
