@@ -334,7 +334,7 @@ def _reword(message: str, value: Any, path: str) -> str:
         message += f"; write {plain}"
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
-    shown = repr(value)
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
     hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list | None)
     return message if hidden else f"{message} (it is {shown})"
 

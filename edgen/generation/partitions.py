@@ -107,7 +107,7 @@ async def make_partitions(
         if folder.exists():  # left by a kill after the merge
             await run_in_thread(shutil.rmtree, folder)
         elif source.job.partitions and run.ledger.exists():
-            control.note(f"{run.path}: this run began with one ledger, and keeps it.")
+            control.note(f"{run.path}: this run has one ledger, and keeps it.")
         return 0
     check_divisible(source.job, options, control)
     on = find_address(source.job, CallMode(on=options.on, workers=options.workers))

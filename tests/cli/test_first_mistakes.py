@@ -122,6 +122,21 @@ def test_results_fit_a_narrow_terminal(command: Command, here: Path, monkeypatch
     assert narrow.split() == wide.split()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("generate", "job.yaml", "-n", "ten"), "'ten' is not a whole number."),
+        (("estimate", "job.yaml", "--pass-rate", "half"), "'half' is not a number."),
+        (("generate", "job.yaml", "--via", "bach"), "'batch'. Did you mean 'batch'?"),
+        (("list", "prompt"), "Did you mean 'prompts'?"),
+        (("generate", "job.yaml", "--set", "seed=yes"), "got true or false (it is true)"),
+    ],
+)
+def test_a_value_of_the_wrong_kind(command: Command, here: Path, words: tuple[str, ...], said: str) -> None:
+    ended = command(*words)
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
 def test_sides_without_scenarios_are_measured(command: Command, tmp_path: Path) -> None:
     turns = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Good morning."}]
     for side in ("train", "test"):
