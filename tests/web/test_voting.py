@@ -146,6 +146,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
         run, "--vote", "--invite", "ann,ben,cy", "--per-unit", "2", "--guidelines", str(guide)
     ) as served:
         people = {name: served.enter(name) for name in served.keys}
+        assert "0 answered, at most 5 left" in people["ann"].get("/vote").text
         shown: dict[str, list[str]] = {}
         for name, person in people.items():
             while (fields := person.fields("/vote")) is not None:
@@ -163,6 +164,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
         assert len({tuple(units) for units in shown.values()}) > 1
         slug = served.site.runs()["rated"].removeprefix("/run/")
         figures = unescape(served.site.get(f"/people/{slug}").text)
+        assert "<dt>Units answered</dt><dd>5 of 5</dd>" in figures
         assert "Krippendorff" in figures
         assert "Prefers the first side" in figures
         assert "100%" in figures
