@@ -36,11 +36,11 @@ def fold(text: str, width: int) -> str:
 
 
 def fold_lines(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Yield the lines of a result with at most `width` columns, where words allow it. Wrapped paragraphs are
-    wrapped anew."""
+    """Yield the lines of a result with at most `width` columns, where words allow it. On a terminal that is
+    narrower than `WIDE`, wrapped paragraphs are wrapped anew."""
     held: _Paragraph | None = None
     for line in itertools.chain.from_iterable(one.split("\n") for one in lines):
-        if held is not None and _continues(held, line):
+        if held is not None and width < WIDE and _continues(held, line):
             text = f"{held.text.rstrip()} {line.strip()}"
             held = _Paragraph(text, line, _measure_indent(line) if held.hang is None else held.hang)
             continue

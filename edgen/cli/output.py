@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
-from edgen.cli.folding import WIDE, fold, fold_lines
+from edgen.cli.folding import fold, fold_lines
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins import background
@@ -57,7 +57,7 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
         return
     width = _find_terminal_width(_kept[-1] if _kept else sys.stdout)
     for safe, some in itertools.groupby(lines, lambda line: isinstance(line, SafeText)):
-        for line in some if safe or not 0 < width < WIDE else fold_lines(some, width):
+        for line in some if safe or not width else fold_lines(some, width):
             print_line(line)
 
 

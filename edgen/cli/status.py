@@ -302,7 +302,7 @@ def _describe_run(run: RunFacts) -> Iterator[str]:
         speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
         yield f"running    {run.work.process} for {format_compact_duration(run.work.seconds)}{speed}"
     if run.status is not None and (why := run.status.stopped):
-        lines = wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
+        lines = wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH - len(" …"))
         if len(lines) > _REASON_LINES:  # `edgen status RUN` has the whole
             lines[_REASON_LINES - 1 :] = [f"{lines[_REASON_LINES - 1]} …"]
         yield from lines
