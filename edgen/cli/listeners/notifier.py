@@ -142,7 +142,7 @@ def _check_command(command: str) -> None:
     if said := _run_shell("-n", "-c", command):
         raise UsageError(f"--notify: the shell cannot read this command ({said}).")
     first = _PROGRAM.match(command)
-    if first is not None and _run_shell("-c", 'type "$1" > /dev/null', "sh", first[0]):
+    if first is not None and _run_shell("-c", 'type "$1" > /dev/null 2>&1 || echo none >&2', "sh", first[0]):
         raise UsageError(
             f"--notify: there is no command {first[0]} here; name a command of this machine, or a web address."
         )
