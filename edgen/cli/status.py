@@ -92,7 +92,7 @@ def command(
 def _print_runs(folder: Path, *, json: bool) -> None:
     from edgen.api.runs import add_up_runs, list_runs
 
-    runs = list_runs(folder)
+    runs = list_runs(folder, divided=True)
     totals = add_up_runs(runs)
     facts = {"folder": str(folder), "runs": [run.as_json() for run in runs], "totals": totals}
     print_value(facts, _render_runs(runs, totals), json=json)
