@@ -90,7 +90,8 @@ def has_runs(folder: Path) -> bool:
 
 def list_runs(folder: Path, *, divided: bool = False) -> list[RunFacts]:
     """Return every run in a folder, newest first, or the folder itself if it is a run. A run that cannot be
-    read has its problem. `divided`: also runs whose partitions are not merged yet, whose folders do not exist.
+    read has its problem. `divided`: also runs whose partitions are not merged yet, so that they have no
+    folder.
 
     Raises UsageError for a path that is not a folder.
     """

@@ -40,7 +40,7 @@ def fold_lines(lines: Iterable[str], width: int) -> Iterator[str]:
     narrower than `WIDE`, wrapped paragraphs are wrapped anew."""
     held: _Paragraph | None = None
     for line in itertools.chain.from_iterable(one.split("\n") for one in lines):
-        if held is not None and width < WIDE and _continues(held, line):
+        if held is not None and width < WIDE and _is_continued_by(held, line):
             text = f"{held.text.rstrip()} {line.strip()}"
             held = _Paragraph(text, line, _measure_indent(line) if held.hang is None else held.hang)
             continue
@@ -51,7 +51,7 @@ def fold_lines(lines: Iterable[str], width: int) -> Iterator[str]:
         yield _fold_line(held.text, width, held.hang)
 
 
-def _continues(held: _Paragraph, line: str) -> bool:
+def _is_continued_by(held: _Paragraph, line: str) -> bool:
     """Return whether a line is the next one of a wrapped paragraph: its first word had no room in the line
     before, it is indented further, or as far and begins with a plain word, and it begins no sentence unless
     one has ended."""

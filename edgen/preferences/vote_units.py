@@ -1,8 +1,8 @@
 """Pairs of a run that people vote on: the choice of pairs, the shown texts, and their sides.
 
 People see the pairs of pairs.jsonl. Without that file, or if it holds the pairs that people have voted on so
-far, they see the pairs of conversations that a judge would compare, or, in a run without such pairs, all pairs
-of responses to one turn. Pairs of equal texts are left out.
+far, they see the pairs of conversations that a judge would compare, or, in a run without such pairs, all
+pairs of responses to one turn. Pairs of equal texts are left out.
 """
 
 from __future__ import annotations

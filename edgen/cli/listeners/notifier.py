@@ -132,8 +132,8 @@ class Notifier:
 
 
 def _check_command(command: str) -> None:
-    """Raise UsageError for a command that the shell cannot run, rather than at the end of a long run: one that
-    it cannot read, a program that is missing, or an address of another kind than the web's."""
+    """Raise UsageError for a command that the shell cannot run, rather than at the end of a long run: one
+    that it cannot read, a program that is missing, or an address of another kind than the web's."""
     if found := _ADDRESS.match(command):
         raise UsageError(
             f"--notify: {found[0]} addresses are not supported; name an https address, or a command such as "
