@@ -73,7 +73,7 @@ def command(
 
     Pairs are replies to one turn, or whole conversations of one scenario. A judge sees every pair in both
     orders; ties and abstentions never become labels. People's votes, from --people and `edgen web RUN
-    --vote`, make a set of pairs of their own. A second start requests no verdict twice. --report without
+    --vote`, make a pair set of their own. A second start requests no verdict twice. --report without
     --signal reports on existing pairs. Pairs between several runs go to pairs/against in the first run's
     folder. The default template is the job's, else that of the space,
     such as oracle_guarded, else oracle_roles.
