@@ -327,7 +327,7 @@ def _kind(field: msgspec.structs.FieldInfo) -> str:
     """
     values, default = _values(field), _default(field)
     if default and not field.required:
-        values = re.sub(r"^(boolean|text|integer|number)\b(?! or) ?", "", values)
+        values = re.sub(r"^(boolean|text|whole number|number)\b(?! or) ?", "", values)
     return _in_parentheses(f"{values}{default}".removeprefix("; "))
 
 
@@ -381,7 +381,7 @@ def values(kind: Any) -> str:
         case types.BoolType():
             return "boolean"
         case types.IntType():
-            return f"integer{_range(kind)}".removesuffix(" ≥ 1").removesuffix(" ≥ 0")  # as every count
+            return f"whole number{_range(kind)}".removesuffix(" ≥ 1").removesuffix(" ≥ 0")  # as every count
         case types.FloatType():
             return f"number{_range(kind)}"
         case types.StrType(pattern=str(pattern)):
@@ -407,6 +407,8 @@ def values(kind: Any) -> str:
 
 def _many(words: str) -> str:
     """Return the words for several values of a type."""
+    if words.startswith("whole number"):
+        return words.replace("number", "numbers", 1)
     one, _, rest = words.partition(" ")
     if one == "one":
         return words

@@ -29,6 +29,22 @@ def test_every_command_prints_what_the_document_shows(tmp_path: Path, document: 
             )
 
 
+def test_the_commands_of_the_readme_run_after_the_demo(tmp_path: Path) -> None:
+    """They build on the run of `make demo`, and on each other."""
+    (listed,) = (
+        found[1]
+        for found in re.finditer(r"^```sh\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+        if found[1].startswith("edgen ")
+    )
+    folder = sandbox(tmp_path)
+    run("edgen generate jobs/quickstart.yaml -n 40", folder)
+    for line in listed.splitlines():
+        ended = run(f"{line.partition(' #')[0].strip()} > shown.txt 2>&1; echo $?", folder)
+        assert ended.strip() == ("3" if "exit code 3" in line else "0"), (
+            f"$ {line}\n{(folder / 'shown.txt').read_text()}"
+        )
+
+
 def test_every_command_has_its_help_in_the_documents() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     names = get_command(app).commands  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import jinja2
 import pytest
 import yaml
 
+from edgen.core.errors import EdgenError
 from tests import fork_server
 from tests.readme import ROOT
 
@@ -31,6 +33,18 @@ CRON = {"LOGNAME": "edgen", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_every_reason_of_a_stop_is_listed() -> None:
+    def list_kinds(kind: type[EdgenError]) -> Iterator[type[EdgenError]]:
+        yield kind
+        for below in kind.__subclasses__():
+            yield from list_kinds(below)
+
+    listed = re.search(r"^Reasons: (.*?)\. Metrics have", TEXT, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    reasons = {kind.reason for kind in list_kinds(EdgenError) if kind.__module__.startswith("edgen.")}
+    assert {*re.findall(r"`([a-z_]+)`", listed[1])} == {*reasons, "budget", "plugin", "killed", "bug"}
 
 
 @pytest.fixture

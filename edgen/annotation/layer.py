@@ -80,14 +80,13 @@ class LayerFolder:
         """Return the layer's label set and unit; None before the first start. Raises RunError."""
         return read_noted(self.noted, LayerNotes)
 
-    def require_same(self, asking: LabellingTask) -> None:
-        """Raise UsageError if the layer has another label set or unit."""
+    def require_same(
+        self, asking: LabellingTask, advice: str = "Name another with --layer; this one stays unchanged."
+    ) -> None:
+        """Raise UsageError, which ends with `advice`, if the layer has another label set or unit."""
         before, now = self.read_note(), LayerNotes(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
-            raise UsageError(
-                f"{self.path}: this layer has other labels or units. Name another with --layer; "
-                "this one stays unchanged."
-            )
+            raise UsageError(f"{self.path}: this layer has other labels or units. {advice}")
 
     def note(self, asking: LabellingTask) -> None:
         """Store the label set and the unit."""

@@ -3,6 +3,7 @@ several."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,16 @@ def compare_runs(
             "arm)."
         )
     arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
+    home = next(filter(is_run, runs), None)
+    if home is not None and output is None:
+        place = RunFolder(home).comparisons
+        if not os.access(place if place.exists() else home, os.W_OK):
+            raise UsageError(f"{place}: {home} cannot be written; name a file elsewhere with -o.")
     with (
         control.events.report_stages() as tell,
         open_comparison(runs, arms, prompts=prompts, roles=roles, on_stage=tell) as comparison,
         explain_os_errors(output or runs[0]),
     ):
-        home = next(filter(is_run, runs), None)
         return comparison, None if home is None and output is None else store(comparison, home, output)
 
 
@@ -172,6 +177,8 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
         control.note(f"no conversation of {missing} has ended; the report covers the other arms.")
     if written.uncompared:
         control.note(f"the arms are not compared: {written.uncompared}")
+    if written.unread_pairs:
+        control.note(f"the report shows no pairs: {written.unread_pairs}")
     return written
 
 

@@ -148,6 +148,7 @@ class PairMaking:
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None
         self.name: str | None = None
+        self._kept_labels = ""  # the note that people's votes are in a set of their own; "" if they are not
         if pairs.rollouts is not None:
             self.rollouts = RolloutMaking(self.choice, options, control)
         self.judge = JudgeStart(self.job, self.choice, template, self.rollouts, options, control)
@@ -176,7 +177,7 @@ class PairMaking:
             name = by
             others = [word for path in self.options.against for word in ("--against", str(path))]
             runs = " ".join([str(self.run.path), *others])
-            self._control.note(
+            self._kept_labels = (
                 f"the labels of {self.run.pairs} are not people's and stay; people's are the set {name}. "
                 f"`edgen export {runs} --pairs {name}` takes them."
             )
@@ -214,6 +215,8 @@ class PairMaking:
                     f"{quantity(made.stale_votes, 'vote')} about texts or pairs that the run no "
                     "longer has: left out, and kept."
                 )
+            if self._kept_labels:
+                self._control.note(self._kept_labels)
             facts |= {"made": made, "bias": report_bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
         rollouts = tuple(map(RolloutStatus.read_from, ledgers.values()))

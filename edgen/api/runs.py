@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.runtime.status import StatusReport, list_last_messages, read_run_status
+from edgen.runtime.status import StatusReport, list_last_messages, read_partitions_status, read_run_status
 from edgen.store.ledger import LedgerReader
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
@@ -83,14 +83,15 @@ def add_up_runs(runs: Sequence[RunFacts]) -> RunTotals:
 def has_runs(folder: Path) -> bool:
     """Return whether a folder that is no run itself holds runs."""
     try:
-        return not RunFolder(folder).exists and any(_is_run(RunFolder(path)) for path in folder.iterdir())
+        return not RunFolder(folder).exists and next(_find_runs(folder, divided=True), None) is not None
     except OSError:
         return False
 
 
-def list_runs(folder: Path) -> list[RunFacts]:
+def list_runs(folder: Path, *, divided: bool = False) -> list[RunFacts]:
     """Return every run in a folder, newest first, or the folder itself if it is a run. A run that cannot be
-    read has its problem.
+    read has its problem. `divided`: also runs whose partitions are not merged yet, so that they have no
+    folder.
 
     Raises UsageError for a path that is not a folder.
     """
@@ -98,11 +99,21 @@ def list_runs(folder: Path) -> list[RunFacts]:
         wrong = "this is not a folder" if folder.exists() else "there is no such folder"
         raise UsageError(f"{folder}: {wrong}; name one that holds runs, as in `edgen status outputs`.")
     try:
-        places = [folder] if _is_run(RunFolder(folder)) else [*folder.iterdir()]
+        found = [RunFolder(folder)] if _is_run(RunFolder(folder)) else [*_find_runs(folder, divided=divided)]
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be read ({problem.strerror}).") from None
-    runs = [_describe_run(rundir) for rundir in map(RunFolder, places) if _is_run(rundir)]
-    return sorted(runs, key=lambda run: run.age_seconds)
+    return sorted(map(_describe_run, found), key=lambda run: run.age_seconds)
+
+
+def _find_runs(folder: Path, *, divided: bool) -> Iterator[RunFolder]:
+    """Yield the runs in a folder; if `divided`, also those of partitions that are not merged yet."""
+    for path in folder.iterdir():
+        if _is_run(run := RunFolder(path)):
+            yield run
+            continue
+        run = RunFolder(path.with_suffix(""))
+        if divided and run.partitions_folder == path and not run.begun and read_partitions_status(run):
+            yield run
 
 
 def _is_run(rundir: RunFolder) -> bool:
@@ -114,8 +125,8 @@ def _is_run(rundir: RunFolder) -> bool:
 
 
 def _describe_run(rundir: RunFolder) -> RunFacts:
-    path = rundir.path
-    size, last = _measure_folder(rundir)  # before the ledger is opened
+    path, begun = rundir.path, _is_run(rundir)
+    size, last = _measure_folder(path if begun else rundir.partitions_folder)  # before the ledger is opened
     facts = RunFacts(
         run=str(path),
         name=path.resolve().name,
@@ -124,6 +135,8 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
     )
     try:
         rundir.refuse_links()
+        if not begun and (divided := read_partitions_status(rundir)) is not None:
+            return msgspec.structs.replace(facts, status=divided)
         status = read_run_status(rundir, held=rundir.is_locked())
     except EdgenError as error:
         return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
@@ -150,11 +163,11 @@ def _find_working_process(rundir: RunFolder) -> WorkingProcess | None:
     return WorkingProcess(str(holder), round(passed, 3), round(made * 60 / passed, 3))
 
 
-def _measure_folder(rundir: RunFolder) -> tuple[int, float]:
+def _measure_folder(path: Path) -> tuple[int, float]:
     """Return the bytes in a run's folder, and the time of the last write to its ledgers, in seconds since the
     epoch. Without a ledger: the last write to any file."""
     size, last, last_answer = 0, 0.0, 0.0
-    for parent, _, names in os.walk(rundir.path):
+    for parent, _, names in os.walk(path):
         for name in names:
             try:
                 facts = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - a Path for each file is slow

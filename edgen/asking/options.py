@@ -102,7 +102,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     min_turns_left: TurnsLeft = None
     name: Annotated[
         str | None,
-        declare_name("A set of pairs to make or to report on.  [default: default, or human]"),
+        declare_name("The pair set to make or to report on.  [default: default, or human]"),
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
 

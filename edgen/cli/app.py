@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -90,12 +91,12 @@ class _Root(SectionedGroup):
 
 @contextlib.contextmanager
 def _make_complaints_safe() -> Iterator[None]:
-    """Escape error messages for the terminal, and raise interruptions as `Interruption`, which typer does not
-    catch."""
+    """Escape error messages for the terminal, and name numbers as other messages do. Raise interruptions as
+    `Interruption`, which typer does not catch."""
     try:
         yield
     except _Complaint as error:
-        error.message = escape_for_terminal(error.message)
+        error.message = escape_for_terminal(_reword(error.message))
         raise
     except KeyboardInterrupt as error:
         if (fault := find_fault(error)) is not None:
@@ -103,6 +104,20 @@ def _make_complaints_safe() -> Iterator[None]:
         raise Interruption from None
 
 
+def _reword(message: str) -> str:
+    """Name numbers as other messages do, and the nearest of the values that an option takes."""
+    if (found := _CHOICE.fullmatch(message)) is not None:
+        import difflib
+
+        close = difflib.get_close_matches(found[1], re.findall("'([^']*)'", found[2]), n=1)
+        return f"{message} Did you mean '{close[0]}'?" if close else message
+    return _NUMBER_RANGE.sub(lambda found: f" is not a {_NUMBERS[found[1]]}.", message)
+
+
+# How messages of typer begin and end
+_CHOICE = re.compile(r"'([^']*)' is not one of (.*)\.")
+_NUMBERS = {"int": "whole number", "float": "number"}
+_NUMBER_RANGE = re.compile(r" is not a valid (int|float)(?: range)?\.$")
 # The error for an invalid command line; typer exports it under no name of its own.
 _Complaint: Any = typer.BadParameter.__base__
 

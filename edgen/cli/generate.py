@@ -76,7 +76,7 @@ def _render(made: Generated, show: int) -> Iterator[str]:
         if arm.arm:
             yield f"arm        {arm.arm}"
         counts = arm.manifest.counts
-        yield f"split      {counts.train} train, {counts.test} test"
+        yield f"split      {counts.train:,} train, {counts.test:,} test"
         yield f"data       {arm.folder}"
         files = (msgspec.json.decode((arm.folder / file.path).read_bytes()) for file in arm.manifest.files)
         for record in islice(chain.from_iterable(files), show):

@@ -1,6 +1,6 @@
 """Output and exit of commands: results on stdout, notes on stderr, failures as exit codes.
 
-It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
+It is the same for a terminal and a file, except that lines break at a narrow terminal's edge (`folding`). In
 lines for people, characters that a terminal would interpret or hide are written out (`escape_for_terminal`);
 in JSON they are escaped, so that a reader of the JSON gets every character unchanged.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
+from edgen.cli.folding import fold, fold_lines
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins import background
@@ -36,7 +38,6 @@ from edgen.core.text import (
 )
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
-_WIDE = 80  # columns for which results are laid out; their lines are broken in a narrower terminal
 
 
 def render_json(value: Any) -> str:
@@ -55,9 +56,9 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
         print_json(value)
         return
     width = _find_terminal_width(_kept[-1] if _kept else sys.stdout)
-    for line in lines:
-        narrow = width < _WIDE and not isinstance(line, SafeText)
-        print_line(_fold(line, width) if narrow else line)
+    for safe, some in itertools.groupby(lines, lambda line: isinstance(line, SafeText)):
+        for line in some if safe or not width else fold_lines(some, width):
+            print_line(line)
 
 
 def print_json(value: Any) -> None:
@@ -116,7 +117,7 @@ def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     err = _find_stderr()
     with contextlib.suppress(OSError, ValueError):
-        err.write(_fold(escape_for_terminal(text), _find_terminal_width(err)) + "\n")
+        err.write(fold(escape_for_terminal(text), _find_terminal_width(err)) + "\n")
         err.flush()
 
 
@@ -139,21 +140,6 @@ def _find_terminal_width(stream: TextIO) -> int:
     except (OSError, ValueError):
         return 0
     return width if width >= _LEAST_COLUMNS else 0
-
-
-def _fold(text: str, width: int) -> str:
-    """Break lines longer than `width` between words, since a terminal breaks them anywhere. 0: no change."""
-    if not width:
-        return text
-    return "\n".join(_fold_line(line, width) if columns(line) > width else line for line in text.split("\n"))
-
-
-def _fold_line(line: str, width: int) -> str:
-    indent = line[: len(line) - len(line.lstrip())]
-    parts = textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(parts)
 
 
 def format_cost(usd: float | None, *, calls: int = 1) -> str:

@@ -73,7 +73,7 @@ def command(
 
     Pairs are replies to one turn, or whole conversations of one scenario. A judge sees every pair in both
     orders; ties and abstentions never become labels. People's votes, from --people and `edgen web RUN
-    --vote`, make a set of pairs of their own. A second start requests no verdict twice. --report without
+    --vote`, make a pair set of their own. A second start requests no verdict twice. --report without
     --signal reports on existing pairs. Pairs between several runs go to pairs/against in the first run's
     folder. The default template is the job's, else that of the space,
     such as oracle_guarded, else oracle_roles.
@@ -177,12 +177,12 @@ def _render_needs(needs: dict[str, Any]) -> Iterator[str]:
     yield f"run        {needs['run']}"
     if one := needs["rollouts"]:
         yield (
-            f"rollouts   {one['to_play']} to play, {one['k']} for each of {one['responses']} responses; "
-            f"{one['there']} stored already"
+            f"rollouts   {one['to_play']:,} to play, {one['k']} for each of {one['responses']:,} responses; "
+            f"{one['there']:,} stored already"
         )
         yield f"           {_render_calls(one['calls'])}"
     if judged := needs["judged"]:
-        yield f"judge      {judged['to_judge']} comparisons, {judged['there']} stored already"
+        yield f"judge      {judged['to_judge']:,} comparisons, {judged['there']:,} stored already"
         yield f"           {_render_calls(judged['calls'])}"
     calls = needs["calls"]
     yield (
@@ -219,9 +219,9 @@ def _render(paired: PairedRun) -> Iterator[str]:
         yield f"calls      {judged.calls.made:,} made, {judged.calls.replayed:,} replayed"
         yield f"cost       {format_cost(judged.cost_usd)}"
     if made is not None:
-        yield f"labelled   {made.train + made.test} by {paired.by}"
+        yield f"labelled   {made.train + made.test:,} by {paired.by}"
         yield f"left out   {describe_counts(dict(sorted(made.left_out.items())))}"
-        yield f"split      {made.train} train, {made.test} test"
+        yield f"split      {made.train:,} train, {made.test:,} test"
         yield f"pairs      {paired.file}"
     if paired.bias is not None:
         yield from render(paired.bias, name_probability(paired.run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ _COLOURS = ("cyan", "magenta", "yellow", "blue")  # of the other roles, in the o
 _OWN = "green"
 _LONG = 12  # from so many values without words on, they are typed, not listed
 END, QUIT, HELP = "/end", "/quit", "/help"
+_COMMAND = re.compile("/[a-z]+")  # also one that does not exist: it is a slip, not a turn
 
 
 class PlayerLeft(Exception):  # noqa: N818 - an outcome, not a fault
@@ -217,14 +219,15 @@ class Screen:
             said = self._read(f"{ask} › ")
             if said == QUIT:
                 raise PlayerLeft
-            if field.is_list and said not in ("", HELP):
+            unknown = _COMMAND.fullmatch(said) is not None and said not in (END, HELP)
+            if field.is_list and not unknown and said not in ("", HELP):
                 lines.append(said)
                 if len(lines) < field.most:
                     continue
-            if said != HELP:
+            if said != HELP and not unknown:
                 return "\n".join(lines) if field.is_list else said
             self.note(
-                f"{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for "
+                f"{f'There is no {said}. ' if unknown else ''}{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for "
                 "you."
             )
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.json import encode
 
 from edgen.cli import options as o
-from edgen.cli.output import SafeText, note, print_line, print_value
+from edgen.cli.output import SafeText, note, print_value
 from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations, option
 from edgen.core.text import describe_value, escape_for_terminal
 
@@ -62,12 +62,11 @@ def command(
         return
     preview = looked_at.make_preview(options.count)
     facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
-    print_value(facts, _render_preview(preview), json=json)
-    if not json:
-        cells = "uncounted" if preview.cells is None else f"{preview.cells:,}"
-        rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
-        print_line(f"{preview.planned:,} scenarios are planned{rounds}, of {cells} cells in {preview.space}.")
-        _warn(preview.warnings)
+    cells = "uncounted" if preview.cells is None else f"{preview.cells:,}"
+    rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
+    planned = f"{preview.planned:,} scenarios are planned{rounds}, of {cells} cells in {preview.space}."
+    print_value(facts, [*_render_preview(preview), planned], json=json)
+    _warn(() if json else preview.warnings)
 
 
 def _warn(warnings: tuple[str, ...]) -> None:

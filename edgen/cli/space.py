@@ -18,6 +18,7 @@ from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_after_label
 from edgen.core.options import Positive, Wording, Yes, declare_conversations, option
 from edgen.core.registry import find_all
+from edgen.core.text import quantity
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def from_csv(
     output = options.output
     made = make_space_from_csv(file, output, options.name, weights=options.weights, force=options.yes)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
-    print_new_space(made, f"{made.records:,} rows: {found}", output, json=json)
+    print_new_space(made, f"{quantity(made.records, 'row')}: {found}", output, json=json)
 
 
 _WIDE = 40  # characters of a value that are shown

@@ -92,7 +92,7 @@ def command(
 def _print_runs(folder: Path, *, json: bool) -> None:
     from edgen.api.runs import add_up_runs, list_runs
 
-    runs = list_runs(folder)
+    runs = list_runs(folder, divided=True)
     totals = add_up_runs(runs)
     facts = {"folder": str(folder), "runs": [run.as_json() for run in runs], "totals": totals}
     print_value(facts, _render_runs(runs, totals), json=json)
@@ -127,7 +127,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
     calls, tokens, part = status.calls, status.tokens, status.range
     piece = f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
     # Calls of this start, if earlier starts made calls as well.
-    now = f" ({calls.now} now)" if calls.now is not UNSET and calls.now != calls.made else ""
+    now = f" ({calls.now:,} now)" if calls.now is not UNSET and calls.now != calls.made else ""
     yield f"run        {status.run}"
     yield f"state      {status.state}"
     yield f"planned    {status.planned:,}{piece}"
@@ -276,6 +276,7 @@ def _format_sent_time(moment: str) -> str:
 
 # -- all runs of a folder
 
+_REASON_LINES = 4  # lines of a reason below a row, at most
 _ROW_WIDTH = 78  # columns of a line below a row, without its indentation of two
 _RUN_COLUMNS = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
 
@@ -301,7 +302,10 @@ def _describe_run(run: RunFacts) -> Iterator[str]:
         speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
         yield f"running    {run.work.process} for {format_compact_duration(run.work.seconds)}{speed}"
     if run.status is not None and (why := run.status.stopped):
-        yield from wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
+        lines = wrap_after_label("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH - len(" …"))
+        if len(lines) > _REASON_LINES:  # `edgen status RUN` has the whole
+            lines[_REASON_LINES - 1 :] = [f"{lines[_REASON_LINES - 1]} …"]
+        yield from lines
 
 
 def _list_cells(run: RunFacts) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from edgen.preferences.pair_lines import Rollouts, describe_pairs
 _GAP = 3  # between columns
 _NARROWEST = 44  # of a column
 _ROLE = 9  # columns of a speaker, with the space after it; more for a longer name
+_LABEL = 17  # least columns of a dimension's name and the blank after it
 _LONGEST_ROLE = 24
 
 
@@ -115,10 +116,15 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     laid_out = () if layout is None else layout.dimensions
     labels = {dimension.name: dimension.shown for dimension in laid_out if dimension.shown}
     first = [name for dimension in laid_out for name in (dimension.name, *dimension.fields)]
-    for name in (*(name for name in first if name in row), *(name for name in row if name not in first)):
-        label = labels.get(name, name.replace("_", " "))
+    order = (*(name for name in first if name in row), *(name for name in row if name not in first))
+    shown = {name: labels.get(name, name.replace("_", " ")) for name in order}
+    column = max(_LABEL, min(max(map(len, shown.values()), default=0) + 1, width // 3))
+    for name, label in shown.items():
         yield from wrap_text(
-            escape_for_terminal(describe_value(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
+            escape_for_terminal(describe_value(row[name])),
+            width,
+            first=f"  {label + ' ':<{column}}",
+            rest=" " * (column + 2),
         )
 
 

@@ -109,7 +109,7 @@ def _render(found: Validation) -> Iterator[str]:
     for file in files[:_FILES]:
         yield f"{file.path}: {_describe_counts(file.records, file.valid, [file])}"
     if len(files) > _FILES:
-        yield f"… and {len(files) - _FILES} more files; --json lists all"
+        yield f"… and {len(files) - _FILES:,} more files; --json lists all"
     if len(files) > 1:
         yield f"together: {_describe_counts(found.records, found.valid, files)}"
     for kind, (severity, title) in KINDS.items():
@@ -117,8 +117,8 @@ def _render(found: Validation) -> Iterator[str]:
     if fixed := found.fixed:
         yield ""
         yield (
-            f"fixed: {quantity(fixed.records, 'record')} written to {fixed.out} ({fixed.changed} changed); "
-            f"{fixed.left_out} left out; {fixed.changes} lists every change"
+            f"fixed: {quantity(fixed.records, 'record')} written to {fixed.out} ({fixed.changed:,} changed); "
+            f"{fixed.left_out:,} left out; {fixed.changes} lists every change"
         )
     if found.repairs:
         yield ""
@@ -132,13 +132,13 @@ def _render_kind(kind: str, title: str, files: Sequence[FileReport]) -> Iterator
         return
     yield ""
     count = sum(file.counts[kind] for file in files)
-    yield f"{title}: {count}"
+    yield f"{title}: {count:,}"
     for path, problem in places[:_PLACES]:
         record = "" if problem.record is None else f"record {problem.record}, "
         yield f"  {path}: {record}{problem.path}: {problem.problem}"
     if count > _PLACES:
-        lists = "all" if count == len(places) else f"{len(places)} of them"
-        yield f"  … and {count - _PLACES} more; --json lists {lists}"
+        lists = "all" if count == len(places) else f"{len(places):,} of them"
+        yield f"  … and {count - _PLACES:,} more; --json lists {lists}"
 
 
 def _describe_counts(records: int, valid: int, files: Sequence[FileReport]) -> str:
@@ -149,4 +149,4 @@ def _describe_counts(records: int, valid: int, files: Sequence[FileReport]) -> s
         for kind, count in file.counts.items():
             severities[KINDS[kind][0]] += count
     errors, warnings = (quantity(severities[name], name) for name in ("error", "warning"))
-    return f"{quantity(records, 'record')}, {valid} valid, {errors}, {warnings}"
+    return f"{quantity(records, 'record')}, {valid:,} valid, {errors}, {warnings}"

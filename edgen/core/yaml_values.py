@@ -23,7 +23,7 @@ import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
-from edgen.core.text import describe_type, join_first
+from edgen.core.text import describe_type, join_first, seconds
 from edgen.core.yaml_text import BRACES, YamlError, read_values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -289,6 +289,8 @@ def _name(value: Any) -> str:
     return _NAMES.get(type(value), describe_type(value))
 
 
+_IN_SECONDS = ("give_up_after", "timeout")  # numbers of seconds; other keys take spans such as 10m
+
 # Fields that may contain a key by mistake: their values are never repeated.
 _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the "
@@ -330,13 +332,24 @@ def _reword(message: str, value: Any, path: str) -> str:
         message += BRACES
     if "matching regex" in message:
         message = _SHAPES.get(key, message)
-    if "number, got a text" in message and (plain := _parse_number(value)):
+    if "number, got a text" in message and (plain := _parse_number(value) or _parse_span(key, value)):
         message += f"; write {plain}"
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
-    shown = repr(value)
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
     hidden = ".headers." in path or len(shown) > 60 or isinstance(value, dict | list | None)
     return message if hidden else f"{message} (it is {shown})"
+
+
+def _parse_span(key: str, text: str) -> str | None:
+    """Return a span such as 10m as the number of seconds that the key takes; None for other keys and
+    texts."""
+    if key not in _IN_SECONDS:
+        return None
+    try:
+        return f"{seconds(text):g}, in seconds"
+    except ValueError:
+        return "seconds, as in 600"
 
 
 def _parse_number(text: str) -> str | None:

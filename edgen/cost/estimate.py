@@ -111,6 +111,8 @@ def estimate(
     uses = _estimate_uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
     if rate is not None:
         uses = rate.add_retries(uses)
+    fewest = max(uses.low.calls, to_make[0])  # a call for each conversation, however wide the range is
+    uses = uses._replace(low=uses.low._replace(calls=fewest))
     most = compute_highest_use(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])

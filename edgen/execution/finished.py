@@ -14,7 +14,8 @@ from edgen.core.digest import compute_sha256_of_file
 from edgen.core.errors import EdgenError, TemplateError
 from edgen.core.registry import list_names
 from edgen.core.yaml_values import read_text
-from edgen.execution.run import FILE_DIGESTS, WRITTEN, are_files_intact, compute_files_mark, make_run_plan
+from edgen.execution.file_digests import FILE_DIGESTS, find_damaged_files
+from edgen.execution.run import WRITTEN, compute_files_mark, make_run_plan
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
@@ -156,7 +157,7 @@ def _is_intact(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroup
     facts = kept.facts
     if facts.get(WRITTEN) != compute_files_mark(job, kept.status, side):
         return False
-    if not are_files_intact(run, facts.get(FILE_DIGESTS)):
+    if find_damaged_files(run, facts.get(FILE_DIGESTS)):
         return False
     with LedgerReader(run.ledger) as view:
         return view.is_sound()

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, load_kept_job, resolve_values
-from edgen.core.digest import compute_fingerprint, compute_sha256_of_file
-from edgen.core.errors import DataError, EdgenError, FailureKind, ShortError
+from edgen.core.digest import compute_fingerprint
+from edgen.core.errors import EdgenError, FailureKind, ShortError
 from edgen.core.files import write_lines
 from edgen.core.system import run_in_thread
+from edgen.core.text import join_first
 from edgen.core.values import RejectionReason
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED
+from edgen.execution.file_digests import FILE_DIGESTS, digest_files, find_damaged_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rounds import prepare_rounds
 from edgen.families.base import make_record_id
@@ -39,7 +41,7 @@ from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import SELECTION, Ledger, RunPlan, RunStatus, read_selection
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import MANIFEST, SplitCounts, verify_manifest, write_shards
+from edgen.store.shards import SplitCounts, write_shards
 
 if TYPE_CHECKING:  # writing files needs no session
     from edgen.execution.session import RunSession
@@ -47,7 +49,6 @@ if TYPE_CHECKING:  # writing files needs no session
 # Facts in the ledger
 JOB = "job"  # the job as a manifest describes it
 WRITTEN = "written"  # the mark of the written files
-FILE_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
 class RunSummary(NamedTuple):
@@ -93,20 +94,28 @@ def make_run_plan(
 
 
 async def write_files(
-    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, overwrite: bool = True
+    made: RunSummary,
+    rundir: RunFolder,
+    ledger: Ledger,
+    side: HeldOutGroups,
+    *,
+    overwrite: bool = True,
+    note: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Write the files of a run; `side` is the test side over all the job's arms. Unless `overwrite`, keep
-    them if they exist and match the results."""
+    them if they exist and match the results; `note` gets a sentence that names damaged ones."""
     mark = compute_files_mark(made.job, made.status, side)
-    known = ledger.read_fact(WRITTEN) == mark, ledger.read_fact(FILE_DIGESTS)
-    if not overwrite and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
-        return
+    if not overwrite and ledger.read_fact(WRITTEN) == mark:
+        damaged = await run_in_thread(find_damaged_files, rundir, ledger.read_fact(FILE_DIGESTS))
+        if not damaged:
+            return
+        note(f"{rundir.path}: damaged files are written again from the ledger: {join_first(damaged, 5)}.")
     keep_copy(ledger, rundir)
     # No mark until all files are written: after a kill, they are written again.
     ledger.set_fact(WRITTEN, "")
     await ledger.flush()
     await run_in_thread(_write, made, rundir, ledger, side)
-    ledger.set_fact(FILE_DIGESTS, await run_in_thread(_digest_files, rundir))
+    ledger.set_fact(FILE_DIGESTS, await run_in_thread(digest_files, rundir))
     ledger.set_fact(WRITTEN, mark)
 
 
@@ -153,22 +162,6 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
         "edgen": __version__,
         **({} if selection is None else {"selection": msgspec.to_builtins(selection)}),
     }
-
-
-def are_files_intact(rundir: RunFolder, digests: str | None) -> bool:
-    """Return whether the finished files exist unchanged: shards by their manifest, others by `digests` (None:
-    an earlier version of edgen kept no digests)."""
-    try:
-        found = _digest_files(rundir)
-        return (digests is None or found == digests) and not verify_manifest(rundir.shards)
-    except (DataError, OSError):
-        return False
-
-
-def _digest_files(rundir: RunFolder) -> str:
-    """Return the sha256 of the files that no manifest covers, as JSON."""
-    files = (rundir.shards / MANIFEST, rundir.rejected)
-    return msgspec.json.encode({path.name: compute_sha256_of_file(path) for path in files}).decode()
 
 
 def compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
@@ -292,7 +285,14 @@ class ActiveRun:
             plan.job, self._ledger.read_status(), description, plan.template_sha256, plan.space_sha256
         )
         own = choose_common_side([self.iterate_groups()], plan.job.split.test) if side is None else side
-        await write_files(made, self._rundir, self._ledger, own, overwrite=counts.kept != counts.planned)
+        await write_files(
+            made,
+            self._rundir,
+            self._ledger,
+            own,
+            overwrite=counts.kept != counts.planned,
+            note=lambda text: self.session.events.tell("note", text),
+        )
         if counts.accepted < self._wanted.asked:
             raise ShortError(self._describe_shortage(of_arms=side is not None))
 

@@ -92,8 +92,7 @@ def plan_arms(
 
 
 async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
-    """Make the conversations of a job, and the files of accepted ones, in this process or in partitions by
-    several processes.
+    """Make the conversations of a job, and the files of accepted ones, here or in partitions.
 
     An error after the first call is in the result; an earlier error is raised.
     """
@@ -112,6 +111,8 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
     if options.partitions:
         source = source._replace(job=msgspec.structs.replace(source.job, partitions=options.partitions))
     made = await make_partitions(source, options, folder, control)
+    if not isinstance(made, int):
+        return Generated(folder.path, made.status, (), made.ended)
     here = msgspec.structs.replace(options, on="here", workers=None)
     generated = await make_arms(source, plans, here, control)
     return replace(generated, status=generated.status.with_calls_now({"": made})) if made else generated

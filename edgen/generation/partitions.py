@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,7 @@ from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
 from edgen.runtime.backends import find_address
 from edgen.runtime.control import Control, Trust, explain_os_errors
+from edgen.runtime.status import StatusReport, read_partitions_status
 from edgen.store.run_folder import RunFolder
 
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"
@@ -96,18 +97,26 @@ class PartitionError(EdgenError):
         self.exit_code, self.reason = line.code, line.reason
 
 
+class StoppedPartitions(NamedTuple):
+    """Partitions that stopped before the merge."""
+
+    status: StatusReport  # sums over the partitions
+    ended: EdgenError  # the error that stopped them
+
+
 async def make_partitions(
     source: JobSource, options: GenerateOptions, run: RunFolder, control: Control
-) -> int:
+) -> int | StoppedPartitions:
     """Make a run's conversations in partitions, and merge these into the run's folder. Return the number of
-    calls. If the run exists, for example after the merge, make nothing. Raises UsageError if the job cannot
-    be divided, and the error that ended a partition."""
+    calls, or how the partitions stopped after the first call. If the run exists, for example after the merge,
+    make nothing. Raises UsageError if the job cannot be divided, and the error that ended a partition before
+    the first call."""
     folder = run.partitions_folder
     if run.begun:
         if folder.exists():  # left by a kill after the merge
             await run_in_thread(shutil.rmtree, folder)
         elif source.job.partitions and run.ledger.exists():
-            control.note(f"{run.path}: this run began with one ledger, and keeps it.")
+            control.note(f"{run.path}: this run has one ledger, and keeps it.")
         return 0
     check_divisible(source.job, options, control)
     on = find_address(source.job, CallMode(on=options.on, workers=options.workers))
@@ -128,7 +137,12 @@ async def make_partitions(
                 )
                 for number, path in enumerate(parts)
             ]
-            made = await _Processes(given, control, job).run()
+            try:
+                made = await _Processes(given, control, job).run()
+            except EdgenError as ended:
+                if (status := read_partitions_status(run)) is None:
+                    raise
+                return StoppedPartitions(status, ended)
         with control.events.report_stages() as tell:
             await run_in_thread(merge, parts, run.path, tell)
         await run_in_thread(shutil.rmtree, folder)

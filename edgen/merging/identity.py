@@ -8,6 +8,7 @@ import msgspec
 
 from edgen.config import Job, load_job, select_shaping_values
 from edgen.core.errors import RunError
+from edgen.core.text import join_first
 from edgen.planning.job_differences import flatten_values
 from edgen.protocols.base import find_rounds
 from edgen.store.run_folder import RunFolder
@@ -90,7 +91,7 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
             differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
-                f"{', '.join(differ) or 'their fingerprints'}. Only runs and pieces of the same job "
+                f"{join_first(differ, 5, ' keys') or 'their fingerprints'}. Only runs and pieces of the same job "
                 "can be merged."
             )
     return _choose_largest(jobs)

@@ -110,13 +110,13 @@ def render_comparison(found: SetComparison) -> Iterator[str]:
     for one in found.sets:
         by = ", ".join(f"{count:,} by {source}" for source, count in one.labelled.items()) or "none"
         yield f"{one.name}"
-        yield f"  labelled           {by}"
-        yield f"  longer side wins   {_format_estimate(one.longer)}"
-        yield f"  side a wins        {_format_estimate(one.side_a)}"
+        yield f"  labelled             {by}"
+        yield f"  longer side wins     {_format_estimate(one.longer)}"
+        yield f"  side a wins          {_format_estimate(one.side_a)}"
     between = found.agreement
-    yield f"labelled by both     {found.both:,}"
-    yield f"  the same side      {percent(between['observed'])}"
-    yield f"  Cohen's kappa      {_format_span(between['kappa'], between['kappa_interval'])}"
+    yield f"labelled by both       {found.both:,}"
+    yield f"  the same side        {percent(between['observed'])}"
+    yield f"  Cohen's kappa        {_format_span(between['kappa'], between['kappa_interval'])}"
     yield f"  Krippendorff's alpha {_format_span(between['alpha'], between['alpha_interval'])}"
 
 

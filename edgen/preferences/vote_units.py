@@ -1,8 +1,8 @@
 """Pairs of a run that people vote on: the choice of pairs, the shown texts, and their sides.
 
-People see the pairs of pairs.jsonl. Without that file, they see the pairs of conversations that a judge would
-compare, or, in a run without such pairs, all pairs of responses to one turn. Pairs of equal texts are left
-out.
+People see the pairs of pairs.jsonl. Without that file, or if it holds the pairs that people have voted on so
+far, they see the pairs of conversations that a judge would compare, or, in a run without such pairs, all
+pairs of responses to one turn. Pairs of equal texts are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from edgen.core.pair import Candidate, ResponsePlace, SideName, cut_at_response,
 from edgen.core.values import Turn
 from edgen.preferences.choice import Divergence, PairChoice
 from edgen.preferences.response_pairs import list_response_places
-from edgen.store.pairs_file import read_pairs
+from edgen.store.pairs_file import find_label_source, read_pairs
+from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import make_vote_unit
 
@@ -82,7 +83,7 @@ def list_vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[Vote
 
 
 def _list_all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
-    if not reader.rundir.pairs.exists():
+    if not reader.rundir.pairs.exists() or _has_only_votes(reader.rundir):
         chosen = _list_chosen_pairs(reader)
         first = next(chosen, None)
         yield from _of_responses(reader, most) if first is None else itertools.chain((first,), chosen)
@@ -92,6 +93,13 @@ def _list_all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
             one, other = pair.a.response, pair.b.response
             responses = None if one is UNSET or other is UNSET else (one, other)
             yield VotePair(pair.a.id, pair.b.id, pair.texts, pair.scenario, responses)
+
+
+def _has_only_votes(run: RunFolder) -> bool:
+    """Return whether people's votes are the only source of the run's pairs."""
+    if (source := find_label_source(run)) is not None:
+        return source == "human"
+    return all(pair.signals.human is not None and not pair.signals.oracle for pair in read_pairs(run))
 
 
 def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:

@@ -59,6 +59,7 @@ class WrittenReport:
     refused: int  # conversations rejected or failed
     missing: tuple[str, ...]  # arms without settled conversations
     uncompared: str | None  # reason why arms are not compared; None if they are
+    unread_pairs: str | None  # reason why the run's pairs cannot be read; None if they can, or without pairs
 
 
 def write_report(
@@ -88,6 +89,7 @@ def write_report(
         refused=sum(reason.count for arm in found.arms for reason in arm.reasons),
         missing=found.missing,
         uncompared=found.uncompared,
+        unread_pairs=found.pairs if isinstance(found.pairs, str) else None,
     )
 
 

@@ -270,7 +270,12 @@ def read_partitions_status(rundir: RunFolder) -> StatusReport | None:
     held = any(run.is_locked() for run in parts)
     each = [_read_ledger_status(str(run.path), run.ledger, held=run.is_locked()) for run in parts]
     state: State = "running" if held else "stopped"
-    return msgspec.structs.replace(_add_up(each), run=str(rundir.path), state=state)
+    status = msgspec.structs.replace(_add_up(each), run=str(rundir.path), state=state)
+    stops = [(one.stopped, one.last) for one in each if one.stopped is not UNSET]
+    if held or not stops:
+        return status
+    stopped, last = min(stops, key=lambda stop: stop[0].reason == "interrupted")  # by the first to stop
+    return msgspec.structs.replace(status, stopped=stopped, last=last)
 
 
 def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:

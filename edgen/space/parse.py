@@ -157,8 +157,11 @@ def _describe_layouts() -> str:
 
 
 def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
-    """Return the layout that has the most lists in a file; the first one of several."""
-    return max(list_layouts(), key=lambda one: len(value.keys() & {*one.lists.values()}), default=None)
+    """Return the layout that has the most lists in a file, the first one of several; None for a file without
+    any: its dimensions are missing or misspelt."""
+    counts = [(len(value.keys() & {*one.lists.values()}), one) for one in list_layouts()]
+    most, layout = max(counts, key=lambda counted: counted[0], default=(0, None))
+    return layout if most else None
 
 
 @functools.cache

@@ -229,6 +229,12 @@ def test_a_finished_file_that_was_changed_is_written_anew(
     (run / name).write_bytes(before.replace(b": ", b" : ", 1) if before else b"{}\n")
     ended = command("generate", path, "-o", run)
     assert (ended.code, "nothing to do" in ended.err) == (0, False)
+    said = f"edgen: {run}: damaged files are written again from the ledger: {Path(name).name} "
+    assert ended.err.count(said) == 1
+    assert (run / name).read_bytes() == before
+    (run / name).unlink()
+    ended = command("generate", path, "-o", run)
+    assert (ended.code, ended.err.count(said)) == (0, 1)
     assert (run / name).read_bytes() == before
     assert "nothing to do" in command("generate", path, "-o", run).err
 

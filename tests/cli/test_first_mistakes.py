@@ -122,6 +122,31 @@ def test_results_fit_a_narrow_terminal(command: Command, here: Path, monkeypatch
     assert narrow.split() == wide.split()
 
 
+def test_misspelt_dimensions(command: Command, here: Path) -> None:
+    (here / "space.yaml").write_text(SPACE.replace("dimensions:", "dimensons:"))
+    ended = command("generate", "job.yaml")
+    assert ended.code == 2
+    assert "$.dimensons: unknown key (did you mean 'dimensions'?)" in ended.err
+    assert "topics" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("generate", "job.yaml", "-n", "ten"), "'ten' is not a whole number."),
+        (("estimate", "job.yaml", "--pass-rate", "half"), "'half' is not a number."),
+        (("generate", "job.yaml", "--via", "bach"), "'batch'. Did you mean 'batch'?"),
+        (("list", "prompt"), "Did you mean 'prompts'?"),
+        (("generate", "job.yaml", "--set", "seed=yes"), "got true or false (it is true)"),
+        (("generate", "job.yaml", "--set", "limits.timeout=10m"), "write 600, in seconds (it is '10m')"),
+        (("generate", "job.yaml", "--set", "limits.timeout=soon"), "write seconds, as in 600 (it is 'soon')"),
+    ],
+)
+def test_a_value_of_the_wrong_kind(command: Command, here: Path, words: tuple[str, ...], said: str) -> None:
+    ended = command(*words)
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
 def test_sides_without_scenarios_are_measured(command: Command, tmp_path: Path) -> None:
     turns = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Good morning."}]
     for side in ("train", "test"):

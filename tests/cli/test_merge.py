@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -94,6 +95,21 @@ def test_runs_of_different_jobs(command: Command, tmp_path: Path, changes: dict[
     assert ended.code == 2
     assert f"{other}: this is a run of another job than {run}: they differ in {key}" in ended.err
     assert not (tmp_path / "all").exists()
+
+
+def test_not_every_difference_of_two_jobs_is_listed(command: Command, tmp_path: Path) -> None:
+    run = made(command, tmp_path / "a", None)
+    other = made(
+        command,
+        tmp_path / "b",
+        None,
+        protocol="selfplay",
+        prompt=None,
+        prompts={"teacher": "selfplay_teacher", "student": "selfplay_student"},
+    )
+    ended = command("merge", run, other, "-o", tmp_path / "all")
+    assert ended.code == 2
+    assert re.search(r"they differ in (\S+, ){4}\S+ and \d+ more keys\. Only", ended.err), ended.err
 
 
 class TestMistakes:

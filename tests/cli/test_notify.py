@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from edgen.core.errors import UsageError
 from tests.execution.service import Service, completion, edgen, end, job_text, serve, start, write
 
 
@@ -142,6 +144,40 @@ async def test_addresses_that_cannot_be_used_are_refused_first(
     assert said in made.err
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("slack://hooks/edgen", "slack:// addresses are not supported"),
+        ("no-such-mailer me@example.org", "there is no command no-such-mailer here"),
+        ("./none.sh", "there is no command ./none.sh here"),
+        ("mail -s 'edgen", "the shell cannot read this command ("),
+    ],
+)
+def test_a_command_that_cannot_run_is_refused_at_the_start(command: str, said: str) -> None:
+    from edgen.cli.listeners.notifier import Notifier
+
+    with pytest.raises(UsageError, match=re.escape(said)):
+        Notifier(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > /dev/null",
+        "STATE=x true",
+        "'true' now",
+        "cd /; true",
+        "~/bin/tell",
+        "$HOME/tell",
+        "if true; then true; fi",
+    ],
+)
+def test_other_commands_are_taken_as_they_are(command: str) -> None:
+    from edgen.cli.listeners.notifier import Notifier
+
+    Notifier(command)
+
+
 async def test_a_command_that_fails_or_hangs_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +186,8 @@ async def test_a_command_that_fails_or_hangs_changes_nothing(
     monkeypatch.setattr(notifier, "PATIENCE", 0.3)
     facts = {"state": "complete", "exit_code": 0}
     assert notifier.Notifier("exit 3").send(facts, ()) == "the command ended with 3"
+    failed = notifier.Notifier("echo one >&2; echo 'no such host' >&2; exit 6").send(facts, ())
+    assert failed == "the command ended with 6 (no such host)"
     began = time.monotonic()
     assert "longer than" in str(notifier.Notifier("sleep 120 & sleep 120").send(facts, ()))
     assert time.monotonic() - began < 100  # of 120

@@ -323,9 +323,11 @@ class TestOtherSources:
         assert not (run / "pairs").exists()
 
     def test_no_votes_say_what_one_looks_like(self, command: Command, run: Path) -> None:
+        facts(command("pairs", run, "--by", "probability", "--json"))
         ended = command("pairs", run, "--by", "human")
         assert ended.code == 2
         assert '"choice"' in ended.err
+        assert "people's are the set human" not in ended.err  # there is no such set yet
 
 
 class TestRunsThatCannotBePaired:

@@ -40,7 +40,8 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
     tmp_path: Path, command: Command
 ) -> None:
     run = tmp_path / "run"
-    left = play(SELFPLAY, "-o", run, typed="Could you start with an example?\n")
+    left = play(SELFPLAY, "-o", run, typed="/qiut\nCould you start with an example?\n")
+    assert "There is no /qiut." in left.stdout  # a slip, not a turn
     assert left.returncode != 0
     assert "waits in" in left.stdout
     assert "student preference" in left.stdout

@@ -57,3 +57,9 @@ def test_the_limit_of_retries_is_part_of_the_high_figure(tmp_path: Path) -> None
     conversations = load_job(job).conversations
     assert plain[2] == conversations * 3 * 2000, "max_tokens are the most, at a retry, too"
     assert larger[2] == conversations * (2000 + 2 * 9000)
+
+
+def test_the_low_figure_has_a_call_for_each_conversation(tmp_path: Path) -> None:
+    overrides = ("gates={short: turns < 14}", "conversations=200")
+    found = estimate_job(ROOT / "jobs/quickstart.yaml", EstimateOptions(overrides=overrides, runs=tmp_path))
+    assert found.calls.low == 200 < found.calls.expected

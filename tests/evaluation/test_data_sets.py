@@ -57,6 +57,14 @@ def written(path: Path, *records: Any) -> Path:
     return path
 
 
+def test_runs_of_one_job_are_told_apart_by_their_folders(command: Command, tmp_path: Path) -> None:
+    first = generated(command, tmp_path, conversations=2)
+    second = tmp_path / "again"
+    assert command("generate", tmp_path / "job.yaml", "-o", second).code == 0
+    assert one(first).name == one(second).name == "quickstart"
+    assert one(first, second).name == f"{first} + {second}"
+
+
 def test_a_run_and_its_files_give_the_same_samples(command: Command, tmp_path: Path) -> None:
     run = generated(command, tmp_path, replicates=2)
     ledger, files = list(one(run).samples()), list(one(run / "shards").samples())

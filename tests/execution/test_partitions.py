@@ -168,8 +168,14 @@ async def test_a_run_keeps_its_partitions(tmp_path: Path) -> None:
         process = begin(job, run)
         await until(server, 10)
         process.send_signal(signal.SIGINT)
-        assert (await end(process)).code == 130
+        stopped = await end(process)
+        assert stopped.code == 130
         asked = server.asked.total()
+        told = json.loads(stopped.out)  # sums over the partitions, as of a run with one ledger
+        assert (told["state"], told["planned"], told["calls"]["made"]) == ("stopped", COUNT, asked)
+        (listed,) = json.loads((await edgen("status", tmp_path, "--list", "--json")).out)["runs"]
+        assert (listed["run"], listed["accepted"]) == (str(run), told["accepted"])
+        assert listed["stopped"]["reason"] == "interrupted"
         few = await edgen("generate", job, "-o", run, "--set", "limits.in_flight=2")
         assert (few.code, server.asked.total()) == (2, asked)
         assert "begun in 3 partitions, and limits.in_flight is 2" in few.err

@@ -16,7 +16,6 @@ from edgen.preferences.render import render
 from edgen.report import pair_pictures
 from edgen.report.gather import gather
 from edgen.report.model import PairsReport
-from edgen.report.page import write_report
 from tests.cli.command import Command
 from tests.report.runs import made
 
@@ -104,11 +103,14 @@ def test_a_run_without_pairs_has_no_such_section(reported: Callable[[str], Path]
 
 
 def test_pairs_that_no_longer_hold_are_named_and_the_rest_is_reported(
-    reported: Callable[[str], Path], tmp_path: Path
+    reported: Callable[[str], Path], command: Command, tmp_path: Path
 ) -> None:
     run = made(tmp_path / "run")
     (run / "pairs").mkdir()
     shutil.copy(reported("pairs") / "pairs" / "pairs.jsonl", run / "pairs")
-    text = write_report(run).path.read_text()
+    ended = command("report", run)
+    assert ended.code == 0
+    assert "edgen: the report shows no pairs: " in ended.err  # the command says so, not only its page
+    text = (run / "report.html").read_text()
     assert "The pairs of this run cannot be read: " in text
     assert 'id="shape"' in text

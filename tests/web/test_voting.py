@@ -146,6 +146,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
         run, "--vote", "--invite", "ann,ben,cy", "--per-unit", "2", "--guidelines", str(guide)
     ) as served:
         people = {name: served.enter(name) for name in served.keys}
+        assert "0 answered, at most 5 left" in people["ann"].get("/vote").text
         shown: dict[str, list[str]] = {}
         for name, person in people.items():
             while (fields := person.fields("/vote")) is not None:
@@ -163,6 +164,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
         assert len({tuple(units) for units in shown.values()}) > 1
         slug = served.site.runs()["rated"].removeprefix("/run/")
         figures = unescape(served.site.get(f"/people/{slug}").text)
+        assert "<dt>Units answered</dt><dd>5 of 5</dd>" in figures
         assert "Krippendorff" in figures
         assert "Prefers the first side" in figures
         assert "100%" in figures
@@ -552,3 +554,21 @@ def test_a_moved_run_a_rebuilt_pair_and_a_cookie_of_an_earlier_server(tmp_path: 
         assert fresh is not None
         assert later.post("/vote", {**fresh, "choice": "tie"}).status == 303
     assert len(_answers(run, "ann")) == 2
+
+
+def test_pairs_made_of_the_first_votes_leave_the_others_to_vote_on(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    with RunReader(run) as reader:
+        offered = [*list_vote_pairs(reader)]
+    assert len(offered) == 5
+    for name, choice in (("one", "a"), ("two", "tie")):  # a label, and votes without any
+        votes = tmp_path / f"{name}.jsonl"
+        vote = {"a": offered[0].a, "b": offered[0].b, "choice": choice, "rater": name}
+        votes.write_text(json.dumps(vote) + "\n")
+        assert call("pairs", run, "--signal", "human", "--people", votes) in (0, 3)
+        assert len((run / "pairs" / "pairs.jsonl").read_text().splitlines()) == 1
+        with RunReader(run) as reader:
+            assert [*list_vote_pairs(reader)] == offered
+    assert call("pairs", run, "--signal", "probability", "--name", "default") == 0  # a choice of pairs
+    with RunReader(run) as reader:
+        assert [pair.key for pair in list_vote_pairs(reader)] == [pair.key for pair in offered]

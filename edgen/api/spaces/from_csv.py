@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from edgen.core.errors import DataError, Problem
+from edgen.core.text import quantity
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space
 from edgen.space.entries import find_dimension_problem, find_field_problem, normalize_likeness
@@ -47,7 +48,7 @@ def make_space_from_csv(
     rows = _read_rows(source, read_text(file, DataError, max_bytes=MAX_DATA_BYTES))
     columns = _read_columns(source, rows[0])
     dimensions = _read_dimensions(source, columns, rows[1:], weights)
-    what = f"The columns of {clean(file.name)}, {len(rows) - 1:,} rows"
+    what = f"The columns of {clean(file.name)}, {quantity(len(rows) - 1, 'row')}"
     roles = make_default_roles([dimension.name for dimension in dimensions])
     text = dump(Space(name=name, source=what, dimensions=dimensions, roles=roles), source, "is read")
     if output is not None:

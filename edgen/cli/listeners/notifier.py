@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 import threading
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,6 +26,9 @@ _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|DATABASE_URL|_DSN$|^AWS_|^PG|^SSH_", re.IGNORECASE
 )
 _WEB = ("http", "https")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?=\S+$)")  # how another address begins
+_PROGRAM = re.compile(r"[\w./+-]+(?=\s|$)")  # a command's first word, if it is plain
+_MOST_SAID = 4_000  # bytes of a command's errors that are read
 _QUOTED = re.compile("“.*”", re.DOTALL)  # to the last mark, since the quoted text may contain some
 
 
@@ -45,6 +49,7 @@ class Notifier:
         except ValueError:
             raise UsageError("--notify: this is not a valid web address.") from None
         if address.scheme.lower() not in _WEB:
+            _check_command(self._target)
             return
         self._host = address.hostname or ""
         if not self._host or address.username or any(not 32 < ord(char) < 127 for char in self._target):
@@ -75,23 +80,30 @@ class Notifier:
             name: value for name, value in os.environ.items() if name not in keys and not _SECRET.search(name)
         }
         environ |= {"EDGEN_STATE": str(facts["state"]), "EDGEN_EXIT": str(facts["exit_code"])}
-        try:
-            with subprocess.Popen(  # noqa: S603 - typed by the user who starts the command
-                ["/bin/sh", "-c", self._target],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environ,
-                start_new_session=True,
-            ) as process:
-                try:
-                    process.communicate(body, timeout=PATIENCE)
-                except subprocess.TimeoutExpired:
-                    kill_with_children(process.pid)
-                    return f"the command took longer than {PATIENCE:g} s and was ended"
-        except OSError as problem:
-            return f"the command cannot be run ({problem.strerror})"
-        return f"the command ended with {process.returncode}" if process.returncode else None
+        # A file, not a pipe: programs that the command leaves in the background may keep it open.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                with subprocess.Popen(  # noqa: S603 - typed by the user who starts the command
+                    ["/bin/sh", "-c", self._target],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    env=environ,
+                    start_new_session=True,
+                ) as process:
+                    try:
+                        process.communicate(body, timeout=PATIENCE)
+                    except subprocess.TimeoutExpired:
+                        kill_with_children(process.pid)
+                        return f"the command took longer than {PATIENCE:g} s and was ended"
+            except OSError as problem:
+                return f"the command cannot be run ({problem.strerror})"
+            if not process.returncode:
+                return None
+            errors.seek(0)
+            said = errors.read(_MOST_SAID).decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(said) if line.strip()), "")
+        return f"the command ended with {process.returncode}{f' ({last})' if last else ''}"
 
     def _post(self, body: bytes) -> str | None:
         import http.client
@@ -114,7 +126,35 @@ class Notifier:
             redirected = ", and redirects are not followed" if 300 <= problem.code < 400 else ""
             return f"{self._host} answered HTTP {problem.code}{redirected}"
         except (URLError, OSError, http.client.HTTPException, ValueError) as problem:
-            return f"{self._host} cannot be reached ({type(problem).__name__})"
+            cause = getattr(problem, "reason", problem)
+            why = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+            return f"{self._host} cannot be reached ({why})"
+
+
+def _check_command(command: str) -> None:
+    """Raise UsageError for a command that the shell cannot run, rather than at the end of a long run: one
+    that it cannot read, a program that is missing, or an address of another kind than the web's."""
+    if found := _ADDRESS.match(command):
+        raise UsageError(
+            f"--notify: {found[0]} addresses are not supported; name an https address, or a command such as "
+            "curl."
+        )
+    if said := _run_shell("-n", "-c", command):
+        raise UsageError(f"--notify: the shell cannot read this command ({said}).")
+    first = _PROGRAM.match(command)
+    if first is not None and _run_shell("-c", 'type "$1" > /dev/null 2>&1 || echo none >&2', "sh", first[0]):
+        raise UsageError(
+            f"--notify: there is no command {first[0]} here; name a command of this machine, or a web address."
+        )
+
+
+def _run_shell(*arguments: str) -> str:
+    """Run the shell; return the last line of its errors, "" without any and without a shell."""
+    try:
+        done = subprocess.run(["/bin/sh", *arguments], capture_output=True, text=True, errors="replace")  # noqa: S603
+    except OSError:
+        return ""
+    return done.stderr.strip().rpartition("\n")[2]
 
 
 def _without_quotes(value: Any) -> Any:

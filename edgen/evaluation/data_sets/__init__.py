@@ -87,6 +87,10 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         known = [found for part in parts if (found := part.plan()) is not None]
         return itertools.chain.from_iterable(known) if known else None
 
+    names = Counter(part.name for part in parts)
+    parts = [  # runs of one job: by their folders
+        part if names[part.name] == 1 else dataclasses.replace(part, name=part.sources[0]) for part in parts
+    ]
     counts = [part.count for part in parts if part.count is not None]
     # files have no plan: next to runs they would count as planned and all accepted
     files = [part.name for part in parts if part.plan() is None]

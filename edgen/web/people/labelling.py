@@ -106,7 +106,9 @@ def set_up(
     no unit can have the labels; DataError for the file of known answers."""
     whole = before.whole if unit is None else unit == "conversation"
     asking = LabellingTask(labels=labels, unit="conversation" if whole else "turn")
-    LayerFolder(reader.rundir, labels.name).require_same(asking)
+    LayerFolder(reader.rundir, labels.name).require_same(
+        asking, "Label by a copy of the label set with another name: --label ./my_labels.yaml."
+    )
     if next(list_label_units(reader, asking), None) is None:
         raise UsageError(
             f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from edgen.store.people.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html, redirect, run_of
 from edgen.web.guard import ENTER, VISITOR, Route
+from edgen.web.people.answering import QUEUES
 from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.people.progress import Progress, compute_progress, summarize_players
 from edgen.web.rendering import render
@@ -78,6 +80,7 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
         port=request.url.port,
         problem=problem,
         progress=[] if people is None else await asyncio.to_thread(_describe_progress, people, invitations),
+        all_units=await asyncio.to_thread(_count_units, request.app, run),
         hint=_make_hints(request.app, run),
     )
     return answer_html(text, 400 if problem else 200)
@@ -88,6 +91,17 @@ def _describe_progress(people: People, invitations: list[Invitation]) -> list[Pr
     return [
         one for task in tasks if find_role(task) is None and (one := compute_progress(people, task)).people
     ]
+
+
+def _count_units(app: web.Application, run: IndexedRun) -> dict[str, int]:
+    """Return the number of units of each task that somebody has opened since the server started: listing
+    them for this page alone would take long in a large run."""
+    counts = {}
+    for (slug, task), opened in [*app[QUEUES].items()]:
+        if slug == run.slug:
+            with contextlib.suppress(EdgenError):  # a run that cannot be read now
+                counts[task] = len(opened.units.list_order())
+    return counts
 
 
 def _read_player_figures(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:

@@ -26,7 +26,10 @@ KINDS = {
     "missing_turn": ("error", "turns without a prediction; they count as without labels"),
     "other_utterance": ("error", "turns that say something else than in the truth; they are counted"),
     "rising_confidence": ("warning", "confidences that rise; what counts is the order of the list"),
-    "integer_id": ("warning", "ids that are integers: read as text, where DSTC7's metrics.py finds nothing"),
+    "integer_id": (
+        "warning",
+        "ids that are whole numbers: read as text, where DSTC7's metrics.py finds nothing",
+    ),
     "lower_case": ("warning", "ids in lower case: read as in upper, where DSTC7's metrics.py finds nothing"),
     "doubled_answer": ("warning", "right answers that the truth lists more than once; each counts once"),
 }

@@ -1,9 +1,9 @@
 """A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or one such
 object a line.
 
-The order of the list is the ranking. Ids may be text or integers, in upper or lower case; a warning says if
-DSTC7's own program would count such an id as wrong. `NONE` may be one of the candidates in the ranking, or an
-extra one.
+The order of the list is the ranking. Ids may be text or whole numbers, in upper or lower case; a warning says
+if DSTC7's own program would count such an id as wrong. `NONE` may be one of the candidates in the ranking, or
+an extra one.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def decode_leniently(raw: msgspec.Raw) -> Any:
 
 
 def as_id(value: Any) -> str | None:
-    """Return a text or an integer as an id; None for anything else."""
+    """Return a text or a whole number as an id; None for anything else."""
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
