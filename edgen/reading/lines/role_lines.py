@@ -147,6 +147,8 @@ def _without_examples(found: Lines) -> Lines:
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
+    if not any(prefixes):  # most
+        return found
     marked = {prefix for prefix in prefixes if _SIGN.search(prefix) is not None}
     if any(prefix[-1:] in _MENTIONS for prefix in prefixes):
         marked |= {line.prefix for line in lines if _is_mentioned(line)}
@@ -249,9 +251,10 @@ def _read_label(
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
     """Return the lines if all labels are a role's bare name, perhaps decorated, and a colon; else None."""
-    labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in (0, 1, 2, 3, 4, 5, 8))
-    if called != words or None in colons or None in words or any(articles) or any(notes):
+    words = parts[4::12]
+    if None in words or None in parts[8::12] or parts[3::12] != words or any(parts[2::12]) or any(parts[5::12]):
         return None
+    labels, prefixes = parts[::12], parts[1::12]
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
     before = "".join(prefixes)
