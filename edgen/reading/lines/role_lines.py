@@ -255,8 +255,8 @@ def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines |
     if None in words or None in parts[8::12] or parts[3::12] != words or any(parts[2::12]) or any(parts[5::12]):
         return None
     labels, prefixes = parts[::12], parts[1::12]
-    spoken = [roles.by_name[word.lower()] for word in words]
-    lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
+    named = {word: roles.by_name[word.lower()] for word in {*words}}
+    lines = list(map(RoleLine, map(named.__getitem__, words), labels, parts[11::12], prefixes))
     before = "".join(prefixes)
     if any(map(before.__contains__, "-*_'")):
         for line in lines:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -150,6 +151,7 @@ _PLAIN_VALUE = compile_later(
 )
 
 
+@lru_cache(maxsize=4)  # several rules read the same line of a reply
 def read_value_of_line(line: str) -> str | None:
     """Return the value of a line about the probability that the student understood.
 
