@@ -327,8 +327,7 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
     `role_of` gets a name and the text after it, and returns the role, or None.
     """
-    parts = NAMED.split(text, MAX_LINES)
-    if len(parts) == 1:
+    if "\n" not in text or len(parts := NAMED.split(text, MAX_LINES)) == 1:
         return text, []
     lines: list[RoleLine] = []
     bodies = [[parts[0]]]
@@ -382,7 +381,8 @@ def cut_at_other_words(found: Lines, roles: RoleWords, *, last: bool) -> Lines:
     lines = found.lines[:-1] if last else []
     for line in found.lines[len(lines) :]:
         lines.append(line)
-        if (":" not in line.body and "：" not in line.body) or "\n" not in line.body.rstrip():
+        below = line.body.partition("\n")[2]
+        if ":" not in below and "：" not in below:
             continue
         end = len(line.body)
         if line is found.lines[-1]:
