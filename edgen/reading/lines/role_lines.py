@@ -103,7 +103,7 @@ def _without_odd_forms(found: Lines) -> Lines:
     counts only if it starts lines in more than one turn, or if the role has no plain form.
     """
     lines = found.lines
-    if not any(line.form for line in lines):
+    if {line.form for line in lines} <= {""}:  # most
         return found
     plain_roles = {line.role for line in lines if not line.form}
     turns: dict[tuple[str, str], set[int]] = {}
