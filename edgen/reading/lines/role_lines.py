@@ -363,7 +363,7 @@ def _cut_at_aliases(text: str, pattern: RolePattern, roles: RoleWords) -> Lines:
 
 
 # The beginning of the text after the turns.
-_FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
+_FOOT = compile_later(r"(?i)\n[^\n]{0,60}?(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _MARKS = " \t*_"
 
 
