@@ -100,8 +100,8 @@ def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
     lines = [*head.lines]
     for line in found.lines:
         lines.append(line)
-        said, line_break, below = line.body.partition("\n")
-        if line_break:
+        said, _, below = line.body.partition("\n")
+        if ":" in below or "：" in below:
             inside = _cut_at_plain_labels(below, roles)
             line.body = said + inside.lead
             lines += inside.lines
@@ -211,6 +211,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             kinds = each
         elif (
             each[0].isalpha()
+            and _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)])
             and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()])
             and _is_name([(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name])
         ):
