@@ -177,11 +177,12 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     # Labels that were read before, by their text and separator: most labels repeat.
     read: dict[tuple[str, str | None], RoleLine] = {}
     keyed: set[int] = set()  # those on lines of their own, under a key
-    for number, label in enumerate(parts[::12]):
-        prefix, body = parts[12 * number + 1], parts[12 * number + 11]
-        if (same := read.get((label, parts[12 * number + 9]))) is None:
-            groups = parts[12 * number + 2 : 12 * number + 11]
-            same = read[label, groups[7]] = _read_label(label, prefix, groups, names, roles)
+    for label, prefix, tag, body in zip(
+        parts[::12], parts[1::12], parts[9::12], parts[11::12], strict=True
+    ):
+        if (same := read.get((label, tag))) is None:
+            groups = parts[12 * len(lines) + 2 : 12 * len(lines) + 11]
+            same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
             if same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS:
                 keyed.add(id(same))
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
@@ -194,7 +195,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         for line in lines:
             open_key(line)
     found = Lines(lead, lines)
-    if not all(line.role for line in read.values()):
+    if "" in [line.role for line in read.values()]:
         found = keep(found, [line for line in lines if line.role])
     return found, names or _find_people(lines)
 
