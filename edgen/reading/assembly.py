@@ -94,14 +94,14 @@ def _find_rejection(turns: list[Turn]) -> Rejection | None:
         return ALL_EMPTY
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"one turn only, by the {turns[0].role.lower()}")
-    if len({turn.role for turn in turns}) < 2:
+    if turns[0].role == turns[1].role and len({turn.role for turn in turns}) < 2:
         return Rejection(RejectionReason.ONE_SPEAKER, f"only the {turns[0].role.lower()} speaks")
     return None
 
 
 def _agree_on_probability(values: list[Any]) -> tuple[float | None, bool]:
     """Return the one probability that all values agree on, and whether there was one but no such number."""
-    if not values or all(value is None for value in values):
+    if not values or values.count(None) == len(values):
         return None, False
     if len(values) == 1:
         value = parse_probability(values[0])

@@ -56,7 +56,7 @@ _CHANCE = (
 # Each of the words above holds one of these stems.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "น่าจะเป็น", "நிகழ்தகவு", "সম্ভাব", "uwezekano", "vjerojatnost", "pravdepodob", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
-    "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
+    "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilita", "valószín",
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות", "kans", "chans", "sjanse", "szansa", "esély", "шанс",
 )  # fmt: skip

@@ -63,11 +63,11 @@ _CONTRARY = compile_later(
 
 def parse_probability(value: Any) -> float | None:
     """Return the probability in a JSON value or a text; None where there is no single number in [0, 1]."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if isinstance(value, int | float):
-        return _check_range(value)
-    return _of_text(value) if isinstance(value, str) else None
+    return _check_range(value)
 
 
 def _check_range(number: float) -> float | None:

@@ -195,8 +195,8 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
         repairs.append(Repair.PREAMBLE)
     repairs += [Repair.LAYOUT] if departs or not bracketed else []
     if not group.plain:
-        repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
-        repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
+        repairs += [Repair.ROLE_NAME] if True in [line.named for line in lines] else []
+        repairs += [Repair.ROLE_ALIAS] if True in [line.aliased for line in lines] else []
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
@@ -220,7 +220,7 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     alone = block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip()
     if alone and not (block.probabilities or surroundings.is_likely(fold(tail))):
         block.probabilities = surroundings.find_last_value(block.head)  # a number alone
-    ended = any(ended for _, _, ended in block.entries)
+    ended = True in [ended for _, _, ended in block.entries]
     if late and ended:
         block.repairs.append(Repair.AFTER_END_MARKER)
     marked = find_marker(rest)
@@ -263,7 +263,7 @@ def _departs(group: LineGroup, firsts: list[str], before: str) -> bool:
     """
     if "onversation" not in group.head or {*firsts} != {'"'} or before.strip():
         return True
-    return not group.plain and any(line.kind != "colon" for line in group.lines)
+    return not group.plain and {line.kind for line in group.lines} != {"colon"}
 
 
 @dataclass(slots=True)

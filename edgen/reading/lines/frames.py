@@ -47,6 +47,7 @@ _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
 _OPENS_TEXT = compile_later(rf"(?:[{_QUOTES}]|(?<=\s)[*_]{{1,3}})+\Z")
+_ENDS_FRAME = frozenset(f"{_QUOTES}*_")  # last characters of a frame that may be the text's own
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 # What opens a quotation, and what closes it: the last of these on the line.
@@ -99,8 +100,8 @@ def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
     lines = [*head.lines]
     for line in found.lines:
         lines.append(line)
-        said, line_break, below = line.body.partition("\n")
-        if line_break:
+        said, _, below = line.body.partition("\n")
+        if ":" in below or "：" in below:
             inside = _cut_at_plain_labels(below, roles)
             line.body = said + inside.lead
             lines += inside.lines
@@ -210,6 +211,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             kinds = each
         elif (
             each[0].isalpha()
+            and _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)])
             and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()])
             and _is_name([(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name])
         ):
@@ -224,10 +226,10 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             break
         ends = {i: ends[i] + length for i, length in going}
     # Quotation marks and emphasis at its end are the text's own.
-    return [
-        label.end + len(_OPENS_TEXT.sub("", rights[i][: ends[i]])) if i in ends else None
-        for i, label in enumerate(labels)
-    ]
+    for i, end in ends.items():
+        if rights[i][end - 1 : end] in _ENDS_FRAME:
+            ends[i] = len(_OPENS_TEXT.sub("", rights[i][:end]))
+    return [label.end + ends[i] if i in ends else None for i, label in enumerate(labels)]
 
 
 def _is_name(tokens: Sequence[tuple[str, str]]) -> bool:
@@ -286,7 +288,9 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
-    if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
+    if ("</" in text or "&lt;/" in text) and sum(
+        "</" in body or "&lt;/" in body for body in bodies
+    ) > len(bodies) // 2:
         return None  # markup that is broken somewhere
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text

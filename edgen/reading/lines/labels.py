@@ -24,7 +24,7 @@ _PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)%s{_BEFORE})"
 _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)(?:{_AHEAD}|(?!{_AHEAD}){_BEFORE}))"
 _SPEAKS = (
-    r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
+    r"(?=[aceiorstw])(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
     r"|whisper|admit|suggest|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))"
     r"(?:[ ](?:[a-z]{2,12}ly|(?:with|without|after|in)(?:[ ][a-z'’-]{1,15}){1,4}(?=[:：,])))?"  # `with a smile:`
 )
@@ -38,16 +38,16 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?=[^\S\n]{{0,8}}+(?:[:：|→➜➔➤⇒➡›»>=「,;.—–~\n-]|\Z)|(?<=[\])】])|[ ][a-z]|\t)
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
-    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒➡›»]\ufe0f?|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=[^\s~–—-])|(?<=】)|(?=「)
+    |([^\S\n]{{0,3}}+(?:[|→➜➔➤⇒➡›»]\ufe0f?|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=[^\s~–—-])|(?<=】)|(?=「)
         |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|[,;](?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
     |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|[—;])
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
 # The next word of a sentence that begins with a role's name: not `to`, not `at 9:00`, no verb of speech.
-_GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?!(?:to|at)[ ]|{_SPEAKS})[^\W\d_]{{2}}"
+_GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?=[^\W\d_]{{2}})(?!(?:to|at)[ ]|{_SPEAKS})"
 # If a colon follows the name or a sentence continues, no other alternative is tried.
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:(?=[\#\ds'’_]|[ ][\#\dA-Z])(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b))?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     (?:(?=[,(\[/]|[ ][\w ,(\[/→-])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})

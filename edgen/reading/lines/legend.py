@@ -92,6 +92,8 @@ def _list_short_names(part: str, at: int, end: int) -> list[str]:
     if len(before) < 2:
         return behind
     before = before.removesuffix("the").removesuffix(" an").removesuffix(" a").rstrip()
-    mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
-    short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
+    if not before.endswith(_LEGEND_MARKS):  # most
+        return behind
+    mark = next(filter(before.endswith, _LEGEND_MARKS))
+    short = before[: -len(mark)].removesuffix(" stands ").split()[-1:]
     return behind + [one for one in short if not one[0].islower()]

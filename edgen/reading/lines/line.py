@@ -76,6 +76,8 @@ class Lines(msgspec.Struct):
 
 def have_two_speakers(lines: Sequence[RoleLine]) -> bool:
     """Return whether more than one role speaks in some lines."""
+    if len(lines) < 2 or lines[1].role != lines[0].role:  # most
+        return len(lines) > 1
     return any(line.role != lines[0].role for line in lines)
 
 
@@ -115,6 +117,8 @@ def follow_texts(found: Lines) -> bool:
 def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
     """Return the text that a line introduces, without the other half of the marks before the role."""
     prefix = line.prefix.rstrip()
+    if not prefix:
+        return text
     if prefix.endswith("|") and text.startswith(">"):
         text = text[1:]
     if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:

@@ -103,7 +103,7 @@ def _without_odd_forms(found: Lines) -> Lines:
     counts only if it starts lines in more than one turn, or if the role has no plain form.
     """
     lines = found.lines
-    if not any(line.form for line in lines):
+    if {line.form for line in lines} <= {""}:  # most
         return found
     plain_roles = {line.role for line in lines if not line.form}
     turns: dict[tuple[str, str], set[int]] = {}
@@ -147,6 +147,8 @@ def _without_examples(found: Lines) -> Lines:
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
+    if not any(prefixes):  # most
+        return found
     marked = {prefix for prefix in prefixes if _SIGN.search(prefix) is not None}
     if any(prefix[-1:] in _MENTIONS for prefix in prefixes):
         marked |= {line.prefix for line in lines if _is_mentioned(line)}
@@ -175,11 +177,12 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     # Labels that were read before, by their text and separator: most labels repeat.
     read: dict[tuple[str, str | None], RoleLine] = {}
     keyed: set[int] = set()  # those on lines of their own, under a key
-    for number, label in enumerate(parts[::12]):
-        prefix, body = parts[12 * number + 1], parts[12 * number + 11]
-        if (same := read.get((label, parts[12 * number + 9]))) is None:
-            groups = parts[12 * number + 2 : 12 * number + 11]
-            same = read[label, groups[7]] = _read_label(label, prefix, groups, names, roles)
+    for label, prefix, tag, body in zip(
+        parts[::12], parts[1::12], parts[9::12], parts[11::12], strict=True
+    ):
+        if (same := read.get((label, tag))) is None:
+            groups = parts[12 * len(lines) + 2 : 12 * len(lines) + 11]
+            same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
             if same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS:
                 keyed.add(id(same))
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
@@ -192,7 +195,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         for line in lines:
             open_key(line)
     found = Lines(lead, lines)
-    if not all(line.role for line in read.values()):
+    if "" in [line.role for line in read.values()]:
         found = keep(found, [line for line in lines if line.role])
     return found, names or _find_people(lines)
 
@@ -249,11 +252,12 @@ def _read_label(
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
     """Return the lines if all labels are a role's bare name, perhaps decorated, and a colon; else None."""
-    labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in (0, 1, 2, 3, 4, 5, 8))
-    if called != words or None in colons or None in words or any(articles) or any(notes):
+    words = parts[4::12]
+    if None in words or None in parts[8::12] or parts[3::12] != words or any(parts[2::12]) or any(parts[5::12]):
         return None
-    spoken = [roles.by_name[word.lower()] for word in words]
-    lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
+    labels, prefixes = parts[::12], parts[1::12]
+    named = {word: roles.by_name[word.lower()] for word in {*words}}
+    lines = list(map(RoleLine, map(named.__getitem__, words), labels, parts[11::12], prefixes))
     before = "".join(prefixes)
     if any(map(before.__contains__, "-*_'")):
         for line in lines:
@@ -324,8 +328,7 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
     `role_of` gets a name and the text after it, and returns the role, or None.
     """
-    parts = NAMED.split(text, MAX_LINES)
-    if len(parts) == 1:
+    if "\n" not in text or len(parts := NAMED.split(text, MAX_LINES)) == 1:
         return text, []
     lines: list[RoleLine] = []
     bodies = [[parts[0]]]
@@ -361,7 +364,7 @@ def _cut_at_aliases(text: str, pattern: RolePattern, roles: RoleWords) -> Lines:
 
 
 # The beginning of the text after the turns.
-_FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
+_FOOT = compile_later(r"(?i)\n[^\n]{0,60}?(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _MARKS = " \t*_"
 
 
@@ -379,7 +382,8 @@ def cut_at_other_words(found: Lines, roles: RoleWords, *, last: bool) -> Lines:
     lines = found.lines[:-1] if last else []
     for line in found.lines[len(lines) :]:
         lines.append(line)
-        if (":" not in line.body and "：" not in line.body) or "\n" not in line.body.rstrip():
+        below = line.body.partition("\n")[2]
+        if ":" not in below and "：" not in below:
             continue
         end = len(line.body)
         if line is found.lines[-1]:

@@ -122,8 +122,8 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         drop_quoted_cells(lines)
     if keyed:
         _drop_names(lines)
-    if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
-        _drop_emphasis(lines, mark)
+    if first.startswith(_EMPHASIS):
+        _drop_emphasis(lines, next(filter(first.startswith, _EMPHASIS)))
     headed = several and _drop_headings(lines)
     if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
         _drop_notes(lines)
@@ -342,6 +342,8 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
             headings.append((line, said, heading))
+    if not headings:  # most
+        return False
     often = Counter(heading.lastgroup for _, _, heading in headings)
     dropped = False
     for line, said, heading in headings:

@@ -54,11 +54,16 @@ class Speakers:
             at = lowered.find(word)
             while at >= 0:
                 end = at + len(word)
-                if not begins or not (_is_letter(lowered[at - 1 : at]) or _is_letter(lowered[end : end + 1])):
+                around = (lowered[at - 1 : at], lowered[end : end + 1]) if begins else ()
+                if _NO_LETTERS.issuperset(around) or not any(map(_is_letter, around)):
                     found.append((at, -end, role))
                 at = lowered.find(word, end)
         found.sort()
         return found
+
+
+# What mostly stands before and after a word.
+_NO_LETTERS = frozenset(["", *"\n \t\"'()[]{}<>|:;,.*_#@/=-"])
 
 
 def _is_letter(char: str) -> bool:

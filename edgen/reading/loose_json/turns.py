@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -61,7 +62,7 @@ _NO_PLACE = 99
 
 
 class Keys(dict[str, KeyMeaning]):
-    """The meaning of the keys of one reply, each analysed once."""
+    """The meaning of the keys of one reply."""
 
     def __init__(self, roles: RoleWords) -> None:
         super().__init__()
@@ -69,20 +70,25 @@ class Keys(dict[str, KeyMeaning]):
         self.named = roles.names[0][1:]  # found in a text in which the first role is named, in either case
 
     def __missing__(self, key: str) -> KeyMeaning:
-        roles, lowered = self.roles, key.lower().replace(" ", "_")
-        probable = PROBABILITY.search(key[:80]) is not None
-        word = key.lower().strip()
-        named = lowered.removesuffix("_name") if lowered.endswith("_name") else ""
-        self[key] = found = KeyMeaning(
-            probable,
-            probable and is_negated(key[:80]),
-            not probable and lowered in _ENDED,
-            None if probable or not named else roles.by_name.get(named),
-            _SPEAKER.of(roles).match(split_camel_case(key[:200])) is not None or roles.alias(key) is not None,
-            _WHO.index(word) if word in _WHO else _NO_PLACE,
-            _WHAT.index(word) if word in _WHAT else _NO_PLACE,
-        )
+        self[key] = found = _explain_key(key, self.roles)
         return found
+
+
+@lru_cache(maxsize=1024)  # most replies have the same keys
+def _explain_key(key: str, roles: RoleWords) -> KeyMeaning:
+    lowered = key.lower().replace(" ", "_")
+    probable = PROBABILITY.search(key[:80]) is not None
+    word = key.lower().strip()
+    named = lowered.removesuffix("_name") if lowered.endswith("_name") else ""
+    return KeyMeaning(
+        probable,
+        probable and is_negated(key[:80]),
+        not probable and lowered in _ENDED,
+        None if probable or not named else roles.by_name.get(named),
+        _SPEAKER.of(roles).match(split_camel_case(key[:200])) is not None or roles.alias(key) is not None,
+        _WHO.index(word) if word in _WHO else _NO_PLACE,
+        _WHAT.index(word) if word in _WHAT else _NO_PLACE,
+    )
 
 
 class Shape(msgspec.Struct, frozen=True):

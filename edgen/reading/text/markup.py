@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Collection
 from functools import cache
 
 from edgen.core.text import compile_later
@@ -194,22 +195,26 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     text = _put_labels_first(text, known)
     speakers: set[str] = set()
     elements: set[str] = set()
-    named: dict[tuple[str, str | None], str | None] = {}  # most tags are written again
+    # The speaker of a tag, and whether its name or its attributes speak of a probability. Most tags repeat.
+    named: dict[tuple[str, str | None], tuple[str | None, bool, bool]] = {}
 
     def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
         if attributes and attributes[-1] == "/" and _is_next(text, tag, match.end()):
             return match[0]  # the turn's text is an attribute as well
         key = (tag, attributes)
-        speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
+        if key not in named:
+            inside = bool(attributes and _CHANCE.search(attributes))
+            named[key] = _find_speaker(*key, known), _CHANCE.search(tag) is not None, inside
+        speaker, likely, likely_inside = named[key]
         if speaker is None:
             words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
             words += [] if name is None else _WORD.findall(name.partition("(")[2])[:1]
-            if known.isdisjoint(map(str.lower, words)):
+            if not words or known.isdisjoint(map(str.lower, words)):
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
                 chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
-                if (chance is None and _CHANCE.search(tag)) or (attributes and _CHANCE.search(attributes)):
+                if (chance is None and likely) or likely_inside:
                     chance = "Probability"
                 if chance is None:
                     return match[0]
@@ -227,21 +232,30 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = _TAG.sub(label_tag, text)
     if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
-    closed = (*_TEXT_TAGS, *elements)
-    end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in closed], default=-1)
+    end = _find_last_closing(rewritten, (*_TEXT_TAGS, *elements))
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
     if _follow_texts(rewritten):
         return text
     rewritten = _NOTES_AFTER.sub(r"\1", rewritten)
-    rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
+    for tag in elements:
+        rewritten = rewritten.replace(f"</{tag}>", "\n")
     before, label, last = _AFTER_LABEL.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as
     # well, unless they were opened in the turn.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
-    rewritten = _CDATA.sub("", rewritten)
+    if "]]>" in rewritten or "<![" in rewritten:
+        rewritten = _CDATA.sub("", rewritten)
     return _ENTITY.sub(lambda match: html.unescape(match[0]), rewritten) if "&" in rewritten else rewritten
+
+
+def _find_last_closing(text: str, tags: Collection[str]) -> int:
+    """Return the place where the last of these tags is closed, or -1."""
+    at = text.rfind("</")
+    while at >= 0 and ((tag := _CLOSING.match(text, at)) is None or tag[1] not in tags):
+        at = text.rfind("</", 0, at)
+    return at
 
 
 def _is_next(text: str, tag: str, at: int) -> bool:
@@ -252,14 +266,16 @@ def _is_next(text: str, tag: str, at: int) -> bool:
 def _follow_texts(rewritten: str) -> bool:
     """Return whether the labels seem to follow their texts: a sentence stands before the first label, and
     only the probability after the last one."""
-    first, last = rewritten.partition(_BEGIN)[0], rewritten
+    if not _ends_as_speech(rewritten.partition(_BEGIN)[0]):  # most
+        return False
+    last = rewritten
     while last:
         last, _, rest = last.rpartition(_BEGIN)
         label, _, said = rest.partition(_END)
         if _CHANCE.search(label) is None:
             break
     below = _ANY_TAG.sub("", said).split("\n")
-    return all(not line.strip() or _CHANCE.search(line) for line in below) and _ends_as_speech(first)
+    return all(not line.strip() or _CHANCE.search(line) for line in below)
 
 
 def _ends_as_speech(text: str) -> bool:

@@ -57,7 +57,7 @@ def is_silent(text: str) -> bool:
 
 def holds_invisible(text: str) -> bool:
     """Return whether a text holds one of the invisible marks that are taken off a turn's ends."""
-    return not text.isascii() and any(mark in text for mark in INVISIBLE)
+    return not text.isascii() and ("\u200b" in text or "\u2060" in text or "\ufeff" in text)
 
 
 def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -86,6 +87,7 @@ _LAST_VALUE = compile_later(
     r"(?P<value>(?:(?:0?[.,]\d{1,4}|1\.0{1,4})(?:/1\b)?|\d{1,3}\s?(?:%|per\s?cent|(?:out\sof|/)\s?\d{1,3}\b))"
     r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}(?:</\w{1,20}>)?(?:\n[`~]{3,9})?\s*\Z"
 )
+_LONGEST_VALUE = 250  # characters that it can match
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
 )
@@ -150,6 +152,7 @@ _PLAIN_VALUE = compile_later(
 )
 
 
+@lru_cache(maxsize=4)  # several rules read the same line of a reply
 def read_value_of_line(line: str) -> str | None:
     """Return the value of a line about the probability that the student understood.
 
@@ -240,7 +243,8 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
 
 def find_last_value(text: str) -> list[Any]:
     """Return the number in a last line without the word "probability", in a list; or an empty list."""
-    found = _LAST_VALUE.search(text.rstrip())
+    text = text.rstrip()
+    found = _LAST_VALUE.search(text, max(0, len(text) - _LONGEST_VALUE))
     return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 
 
