@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from edgen.reading.learned.regularity import (
     KINDS,
     QUOTES,
     STRINGS,
+    begins_no_line,
     is_closed,
     is_mixed,
     is_regular,
@@ -26,11 +28,11 @@ from edgen.reading.learned.regularity import (
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
-from edgen.reading.learned.turn_rules import TurnRules
+from edgen.reading.learned.turn_rules import APART, TurnRules
 from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
-from edgen.reading.text.characters import TOKEN, TurnWords, fold
+from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory, fold
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.surroundings import is_likely
 
@@ -205,8 +207,9 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
     inline = called and bool(beside)
     marks += ["*_"] if inline else []
+    own = match_own_words(_find_last_line(top), before, vocabulary)
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
+        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))) - {APART},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
@@ -218,7 +221,8 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         ordered=bool(order),
         inline=inline,
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
-        own=match_own_words(_find_last_line(top), before, vocabulary),
+        own=own,
+        unowned=WordMemory(partial(begins_no_line, own)),
         directed=directed,
         firsts=frozenset(edges + brackets[::2] + starred),
         lasts=frozenset(edges + ";" + brackets[1::2]),

@@ -9,14 +9,14 @@ part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter, methodcaller
 
 import msgspec
 
 from edgen.core.text import compile_later
 from edgen.reading.learned.notes import drop_directions
-from edgen.reading.learned.texts import DIGITS
+from edgen.reading.learned.texts import find_numbered
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.learned.turn_shapes import (
@@ -25,6 +25,8 @@ from edgen.reading.learned.turn_shapes import (
     is_balanced,
     is_speech_alone,
     is_word,
+    share_beginning,
+    share_ending,
     share_lines,
     share_marks,
     stand_in_quotes,
@@ -49,9 +51,9 @@ from edgen.reading.text.surroundings import (
     read_value_of_line,
 )
 
+APART = "|"  # between turns that are joined
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
-_MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _MARGINS = 3  # turns that have the margin of the layout
 
@@ -62,12 +64,12 @@ _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) 
 # Marks with which a line that ends the last turn begins, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
-# Those of `TELLING` that end a conversation, and that give a probability.
-_CLOSED = tuple(map(str.encode, TELLING[:4]))
-_GIVEN = tuple(map(str.encode, TELLING[5:]))
+_CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
+_BRACKETS = frozenset("([{<（")  # of end markers
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
 _BLANK_END = methodcaller("endswith", " ")
 _COLONS = frozenset(":：")
+_WIDE = frozenset("：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
@@ -96,6 +98,7 @@ class TurnRules(msgspec.Struct):
     parted: bool  # words that belong to no turn stand above labels
     own: re.Pattern[str] | None
     """A line that begins like one of the layout, with a word that names no speaker elsewhere."""
+    unowned: WordMemory  # whether a line that begins with a word is none of these
     directed: bool  # a turn may hold stage directions in square brackets
     firsts: frozenset[str]  # marks with which a turn may begin like a word
     lasts: frozenset[str]  # marks with which a turn may end like a word
@@ -123,8 +126,9 @@ class TurnRules(msgspec.Struct):
         return before != (self.unfit, self.firsts, self.lasts, self.code, self.joint)
 
     def decode(self, said: list[str], text: str, vocabulary: TurnWords) -> str | None:
-        """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
-        whole = " ".join(said)
+        """Decode the turns in place; return the marks in them, with `APART` between turns. None if one may
+        belong to the layout."""
+        whole = APART.join(said)
         joined = False
         if self.joint:
             joined = self.joint in whole
@@ -132,7 +136,7 @@ class TurnRules(msgspec.Struct):
                 return None
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
-                whole = " ".join(said)
+                whole = APART.join(said)
         bare = drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
         escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
@@ -154,11 +158,13 @@ class TurnRules(msgspec.Struct):
         if escaped:
             hint = ESCAPE_HINTS[self.code]
             said[:] = [decode_turn(turn, self.code) if hint in turn else turn for turn in said]
-            marks = find_marks(" ".join(said))
+            marks = find_marks(APART.join(said))
             if self.code == ENTITIES and not self.unfit.isdisjoint(marks):
                 return None
         elif bare is not whole:
             marks = find_marks(whole)
+        if marks.count(APART) >= len(said):
+            return None  # in a turn, it may belong to a table
         if marks.isprintable():  # most
             return marks
         printed = marks.replace("\n", "") if self.several or joined else marks
@@ -187,35 +193,42 @@ class TurnRules(msgspec.Struct):
         return not further or find_margin(said[:-1]) == margin
 
     def find_suspects(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> list[int] | None:
-        """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns.
+        """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns,
+        with `APART` between turns.
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
         kinds = frozenset(marks)
         if not self._stand_as_words(said, kinds):
             return None
-        hints, colons = HINTS & kinds, _COLONS & kinds
         whole = "\n".join(said)
+        held = marks.split(APART)
         broken = [text for text in said if "\n" in text] if "\n" in kinds else []
         lined = self.begins or bool(broken)
-        marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
-        many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
-        searched = lined or self.inline or (many and not self.ordered)
-        letters = encode_letters(whole, marks=marks)
-        words = letters.split() if searched else ()
-        quiet = bool(searched) and vocabulary.quiet.have_all(words)  # most
-        named = vocabulary.speakers.intersection(() if quiet else words) if searched else None
-        # Words outside of the turns with several lines may name a speaker, except where the order alone does.
-        if self.inline and named:
-            return None
-        if lined and named:
-            near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
-            if not vocabulary.labels.isdisjoint(near):
+        hinted = _find_marked(HINTS & kinds, held)
+        coloned = [number for number in hinted if not _COLONS.isdisjoint(held[number])]
+        named = None  # words that may name a speaker, of all turns if these are searched
+        quiet = False
+        letters = b""
+        if broken or self.inline or (self.begins and self.ordered):
+            letters = encode_letters(whole, marks=marks)
+            words = letters.split()
+            quiet = vocabulary.quiet.have_all(words)  # most
+            named = vocabulary.speakers.intersection(() if quiet else words)
+            if self.inline and named:
                 return None
-        if not quiet and self._tells(said, whole, letters, lined=lined or self.ordered):
+            # Words outside of turns with several lines may name one, except where the order alone does.
+            near = named if self.ordered or not named else _split_words(broken)
+            if lined and not vocabulary.labels.isdisjoint(near):
+                return None
+        if not quiet and (
+            self._closes(said, whole, kinds, letters, vocabulary, lined=lined or self.ordered)
+            or self._gives(said, lined=lined or self.ordered)
+        ):
             return None
-        coloned = _find_any(colons, said) if colons else set()
-        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined, quiet=quiet):
+        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
+            return None
+        if not quiet and (coloned or self.tagged) and self._may_be_labelled(said, coloned, vocabulary):
             return None
         if self.ordered:
             if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
@@ -225,41 +238,29 @@ class TurnRules(msgspec.Struct):
                 return None
         elif broken and len(broken) >= len(said) - 1 and share_lines(said):
             return None
-        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
-            return None
         if self.translated and any(_LISTED.search(said[number]) for number in coloned):
             return None
-        if ":" in colons and vocabulary.unlabelling.have_all(
-            [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
-        ):
-            coloned = _find_any(colons - {":"}, said)
-        if named is not None and not (broken and _begin_with_letters(whole, kinds)):
-            # Other marks than a colon show a speaker by a name alone.
-            suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
-        else:
-            suspects = {*range(len(said))}
-        if suspects:
-            suspects &= marked or _find_any(hints - _COLONS, said)
-        return sorted(suspects | coloned)
+        if coloned and "：" not in kinds:
+            parts = [part for number in coloned for part in said[number].split(":")[:-1]]
+            if vocabulary.unlabelling.have_all([" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]):
+                coloned = []
+        uncoloned = (HINTS & kinds) - _COLONS
+        marked = [number for number in hinted if not uncoloned.isdisjoint(held[number])]
+        # Other marks than a colon show a speaker by a name alone.
+        if marked and not (broken and _begin_with_letters(whole, kinds)):
+            if named is None:
+                named = vocabulary.speakers.intersection(_split_words([said[number] for number in marked]))
+            names = [name.decode() for name in named]
+            marked = [number for number in marked if any(map(said[number].lower().__contains__, names))]
+        return sorted({*marked, *coloned})
 
-    def _may_be_labelled(
-        self,
-        said: Sequence[str],
-        whole: str,
-        coloned: set[int],
-        vocabulary: TurnWords,
-        *,
-        lined: bool,
-        quiet: bool,
-    ) -> bool:
-        """Return whether a turn may hold a label of this layout, or begin with a role's. `coloned`: the
-        numbers of the turns with colons; `quiet`: none of their words names a speaker."""
-        if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
-            return True
-        if quiet or not (self.tagged or coloned):
-            return False
-        if self.own is not None and coloned and any(map(fold(whole).__contains__, vocabulary.names)):
-            return True  # a label, or a legend's
+    def _may_be_labelled(self, said: Sequence[str], coloned: Sequence[int], vocabulary: TurnWords) -> bool:
+        """Return whether a turn may begin with a role's label. `coloned`: the numbers of the turns with
+        colons."""
+        if self.own is not None and coloned:
+            near = fold(APART.join([said[number] for number in coloned]))
+            if any(map(near.__contains__, vocabulary.names)):
+                return True  # a label, or a legend's
         begun = said if self.tagged else [said[number] for number in coloned]
         return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
@@ -273,9 +274,12 @@ class TurnRules(msgspec.Struct):
             and all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said)
         ):
             return False
-        if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):
+        unstopped = lasts.strip(STOPS)
+        if unstopped and not all(map(is_word, {*unstopped} - ENDS - self.lasts)):
             return False
         if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
+            return False
+        if share_beginning(said, firsts) or (unstopped and share_ending(lasts)):
             return False
         if self.inline and not ENDS.issuperset(lasts):
             return False
@@ -283,31 +287,49 @@ class TurnRules(msgspec.Struct):
             return True
         return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
 
-    def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
-        """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
-        the turns' (`encode_letters`)."""
+    def _closes(
+        self,
+        said: Sequence[str],
+        whole: str,
+        kinds: frozenset[str],
+        letters: bytes,
+        vocabulary: TurnWords,
+        *,
+        lined: bool,
+    ) -> bool:
+        """Return whether a turn may end the conversation, or hold a heading. `letters`: the turns'
+        (`encode_letters`), if they are known."""
+        # Without brackets, an end marker or a heading ends a line.
+        if not (letters or self.translated) and _BRACKETS.isdisjoint(kinds):
+            lasts = [text.rpartition(" ")[2] for text in said]
+            others = vocabulary.unending.find_others(lasts)
+            if others:  # a heading may have a number
+                before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
+                others -= {other for other in others if other[0].isdecimal()}
+                others |= vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
+            if not others:
+                return False
+        letters = letters or encode_letters(whole, marks=find_marks(whole))
         closed = any(map(letters.__contains__, _CLOSED))
         if closed and self.translated:
             return True
         told = self.parted or self.own is not None  # or else only a marker with its marks counts
         if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
-        if lined or self.tagged:
-            given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
-        else:
-            given = is_likely(fold(said[-1]))
-        if given and self._gives(said, lined=lined):
-            return True
         headed = lined and (closed or b"transcript" in letters)
         return headed and may_head(fold(whole)) and HEADING.search(whole) is not None
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
-        if self.tagged and any(
-            is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
-        ):
-            return True
-        texts = [text for text in said[:-1] if DIGITS.search(text) and mentions(text)] if lined else said[-1:]
+        if self.tagged:
+            begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
+            if is_likely(fold(begun)):
+                return True
+        texts = said[-1:]
+        if lined:
+            texts = [text for text in find_numbered(said[:-1]) if mentions(text)]
+        elif not is_likely(fold(said[-1])):
+            return False
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
     def _are_plain(
@@ -324,27 +346,46 @@ class TurnRules(msgspec.Struct):
         of theirs that may name somebody; None if they are unknown. `quiet`: as of each of their words."""
         if "(" in kinds:
             return False
-        lines = whole.split("\n") if "\n" in kinds else said
+        lines = [line for line in whole.split("\n") if line] if "\n" in kinds else said
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        firsts = [line.partition(" ")[0] for line in lines if line] if clear else ()
         starts: Sequence[Sequence[str]] = ()
-        if not firsts or not vocabulary.opening.have_all(firsts):
-            starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
-        others = vocabulary.opening.find_others([start[0] for start in starts])
-        if others and clear and all(map(_BULLETS.__getitem__, others)):
-            items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
-            others = vocabulary.opening.find_others(items) and others
-        if others:
-            starting = [line for line in lines if line and line.partition(" ")[0] in others]
-            if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
-                return False  # margins of blocks are taken away from some turns alone, or are shared
-            starts = _split_starts(starting if clear else lines)
-            if not all(map(vocabulary.begin_plainly, starts)):
+        if clear:
+            firsts = [line.partition(" ")[0] for line in lines]
+        else:
+            starts = [line.split(" ", 2) for line in lines]
+            firsts = [start[0] for start in starts]
+            if not vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1]):
                 return False
-        if not (clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
+        if self.own is not None and not self.unowned.have_all(firsts) and self.own.search(f"\n{whole}"):
             return False
+        if not vocabulary.opening.have_all(firsts):
+            others = vocabulary.opening.find_others(firsts)
+            if others and clear and all(map(_BULLETS.__getitem__, others)):
+                items = [
+                    line.split(" ", 2)[1:2]
+                    for line, first in zip(lines, firsts, strict=True)
+                    if first in others
+                ]
+                others = (
+                    vocabulary.opening.find_others([item[0] if item else "" for item in items]) and others
+                )
+            if others:
+                starting = [line for line, first in zip(lines, firsts, strict=True) if first in others]
+                if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
+                    return False  # margins of blocks are taken away from some turns alone, or are shared
+                starts = _split_starts(starting)
+                if not all(map(vocabulary.begin_plainly, starts)):
+                    return False
+                if not clear and not vocabulary.plain.have_all(
+                    [start[1] for start in starts if len(start) > 1]
+                ):
+                    return False
         colons = _COLONS & kinds
-        if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
+        if (
+            self.named
+            and colons
+            and any(_PERSON.match(line) for line in lines if not colons.isdisjoint(line))
+        ):
             return False
         last = said[-1]
         starting = [line.partition(" ")[0] for line in last.split("\n") if line]
@@ -372,9 +413,15 @@ def _split_starts(lines: Sequence[str]) -> list[list[str]]:
     return [start[1:] if _BULLETS[start[0]] else start for start in starts]
 
 
-def _find_any(pieces: Iterable[str], texts: Sequence[str]) -> set[int]:
-    """Return the numbers of the texts that hold one of some pieces."""
-    return {number for piece in pieces for number, text in enumerate(texts) if piece in text}
+def _find_marked(kinds: frozenset[str], held: Sequence[str]) -> list[int]:
+    """Return the numbers of the turns with a mark of some kinds. `held`: the marks of each turn."""
+    return [number for number, some in enumerate(held) if not kinds.isdisjoint(some)] if kinds else []
+
+
+def _split_words(said: Sequence[str]) -> list[bytes]:
+    """Return the words of some turns, in letters of UTF-8."""
+    whole = " ".join(said)
+    return encode_letters(whole, marks=find_marks(whole)).split()
 
 
 def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:

@@ -39,6 +39,26 @@ def share_marks(firsts: str, lasts: str) -> bool:
     return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 
+def share_beginning(said: Sequence[str], firsts: str) -> bool:
+    """Return whether many turns begin alike, with these characters: a label or a mark of the layout."""
+    few = len(said) // _FRAME
+    if not firsts.isalnum() and any(firsts.count(mark) >= few for mark in {*firsts} if not mark.isalnum()):
+        return True
+    half = len(said) // 2 - 1
+    if len({*firsts}) > len(said) - half:
+        return False
+    for first in {*firsts}:
+        if firsts.count(first) >= half and len({text[:2] for text in said if text[0] == first}) == 1:
+            return True
+    return False
+
+
+def share_ending(lasts: str) -> bool:
+    """Return whether most turns end with the same character, which ends no sentence."""
+    half = len(lasts) // 2
+    return any(lasts.count(last) >= half for last in {*lasts} - ENDS)
+
+
 def is_balanced(text: str) -> bool:
     """Return whether quotation marks are opened as often as closed."""
     return (

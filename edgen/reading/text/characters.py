@@ -42,6 +42,7 @@ TELLING = (
     "chance",
 )
 _STEMS = (*map(str.encode, TELLING), b"likel")
+_LAST_STEMS = (*TELLING[:5], "end", "over")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
@@ -263,6 +264,10 @@ class TurnWords:
         )
         """Whether a word, in letters of UTF-8, names no speaker, and no word of a role's name and none of
         `TELLING` is in it."""
+        self.unending = WordMemory(
+            lambda word: not any(map(fold(word).__contains__, _LAST_STEMS)) and _NUMBERED.search(word) is None
+        )
+        """Whether no end marker or heading ends with a word: none of `TELLING` is in it, nor a number."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
