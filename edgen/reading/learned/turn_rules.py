@@ -198,19 +198,26 @@ class TurnRules(msgspec.Struct):
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
-        kinds = frozenset(marks)
-        if not self._stand_as_words(said, kinds):
-            return None
-        whole = "\n".join(said)
-        held = marks.split(APART)
-        broken = [text for text in said if "\n" in text] if "\n" in kinds else []
-        lined = self.begins or bool(broken)
+        kinds, held = frozenset(marks), marks.split(APART)
         hinted = _find_marked(HINTS & kinds, held)
         coloned = [number for number in hinted if not _COLONS.isdisjoint(held[number])]
+        broken = [text for text in said if "\n" in text] if "\n" in kinds else []
+        lined = self.begins or bool(broken)
+        firsts = [text.partition(" ")[0] for text in said]
+        lasts = [text.rpartition(" ")[2] for text in said]
+        usual = (
+            vocabulary.beginning.have_all(firsts)
+            and vocabulary.stopping.have_all(lasts)
+            and len({*firsts}) > len(said) // 2
+        )
+        if not usual and not self._stand_as_words(said, kinds):
+            return None
+        whole = "\n".join(said)
         named = None  # words that may name a speaker, of all turns if these are searched
-        quiet = False
+        quiet = False  # none of their words names a speaker, or is one that a rule looks for
         letters = b""
-        if broken or self.inline or (self.begins and self.ordered):
+        many = 2 * len(hinted) > len(said) and 2 * len(marks) < len(whole)  # in words of ASCII
+        if broken or self.inline or (self.begins and self.ordered) or many:
             letters = encode_letters(whole, marks=marks)
             words = letters.split()
             quiet = vocabulary.quiet.have_all(words)  # most
@@ -221,14 +228,22 @@ class TurnRules(msgspec.Struct):
             near = named if self.ordered or not named else _split_words(broken)
             if lined and not vocabulary.labels.isdisjoint(near):
                 return None
-        if not quiet and (
-            self._closes(said, whole, kinds, letters, vocabulary, lined=lined or self.ordered)
-            or self._gives(said, lined=lined or self.ordered)
+        headed = lined or self.ordered
+        if not (quiet or (usual and _BRACKETS.isdisjoint(kinds) and not (self.translated or headed))) and (
+            self._closes(said, whole, kinds, lasts, vocabulary, headed=headed)
         ):
             return None
-        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
+        if not quiet and self._gives(said, lined=headed):
             return None
-        if not quiet and (coloned or self.tagged) and self._may_be_labelled(said, coloned, vocabulary):
+        if lined and not self._are_plain(
+            said, whole, kinds, firsts, named, vocabulary, quiet=quiet, usual=usual
+        ):
+            return None
+        if (
+            not quiet
+            and (coloned or self.tagged)
+            and self._may_be_labelled(said, coloned, firsts, vocabulary)
+        ):
             return None
         if self.ordered:
             if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
@@ -240,29 +255,55 @@ class TurnRules(msgspec.Struct):
             return None
         if self.translated and any(_LISTED.search(said[number]) for number in coloned):
             return None
-        if coloned and "：" not in kinds:
-            parts = [part for number in coloned for part in said[number].split(":")[:-1]]
-            if vocabulary.unlabelling.have_all([" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]):
-                coloned = []
-        uncoloned = (HINTS & kinds) - _COLONS
-        marked = [number for number in hinted if not uncoloned.isdisjoint(held[number])]
+        return self._list_suspects(said, held, hinted, coloned, named, kinds, vocabulary)
+
+    def _list_suspects(
+        self,
+        said: Sequence[str],
+        held: Sequence[str],
+        hinted: Sequence[int],
+        coloned: Sequence[int],
+        named: frozenset[bytes] | None,
+        kinds: frozenset[str],
+        vocabulary: TurnWords,
+    ) -> list[int]:
+        """Return the numbers of the turns in which another speaker may be shown. `held`: the marks of each
+        turn; `hinted` and `coloned`: the numbers of those with a mark or a colon next to a name; `named`: as
+        in `_are_plain`."""
+        if not hinted:
+            return []
+        if (
+            coloned
+            and "：" not in kinds
+            and all(
+                vocabulary.unlabelling[" ".join(part.rsplit(" ", 2)[-2:])]
+                for number in coloned
+                for part in said[number].split(":")[:-1]
+            )
+        ):
+            coloned = []
+        others = (HINTS & kinds) - _COLONS
+        marked = [number for number in hinted if not others.isdisjoint(held[number])]
         # Other marks than a colon show a speaker by a name alone.
-        if marked and not (broken and _begin_with_letters(whole, kinds)):
+        if marked and not ("\n" in kinds and _begin_with_letters("\n".join(said), kinds)):
             if named is None:
                 named = vocabulary.speakers.intersection(_split_words([said[number] for number in marked]))
             names = [name.decode() for name in named]
-            marked = [number for number in marked if any(map(said[number].lower().__contains__, names))]
+            marked = names and [n for n in marked if any(map(said[n].lower().__contains__, names))]
         return sorted({*marked, *coloned})
 
-    def _may_be_labelled(self, said: Sequence[str], coloned: Sequence[int], vocabulary: TurnWords) -> bool:
+    def _may_be_labelled(
+        self, said: Sequence[str], coloned: Sequence[int], firsts: Sequence[str], vocabulary: TurnWords
+    ) -> bool:
         """Return whether a turn may begin with a role's label. `coloned`: the numbers of the turns with
-        colons."""
+        colons; `firsts`: the first words of all turns."""
         if self.own is not None and coloned:
             near = fold(APART.join([said[number] for number in coloned]))
             if any(map(near.__contains__, vocabulary.names)):
                 return True  # a label, or a legend's
-        begun = said if self.tagged else [said[number] for number in coloned]
-        return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
+        return not vocabulary.plain.have_all(
+            firsts if self.tagged else [firsts[number] for number in coloned]
+        )
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
@@ -279,7 +320,7 @@ class TurnRules(msgspec.Struct):
             return False
         if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
             return False
-        if share_beginning(said, firsts) or (unstopped and share_ending(lasts)):
+        if share_beginning(said, firsts, lasts) or (unstopped and share_ending(said, lasts)):
             return False
         if self.inline and not ENDS.issuperset(lasts):
             return False
@@ -292,32 +333,34 @@ class TurnRules(msgspec.Struct):
         said: Sequence[str],
         whole: str,
         kinds: frozenset[str],
-        letters: bytes,
+        lasts: Sequence[str],
         vocabulary: TurnWords,
         *,
-        lined: bool,
+        headed: bool,
     ) -> bool:
-        """Return whether a turn may end the conversation, or hold a heading. `letters`: the turns'
-        (`encode_letters`), if they are known."""
-        # Without brackets, an end marker or a heading ends a line.
-        if not (letters or self.translated) and _BRACKETS.isdisjoint(kinds):
-            lasts = [text.rpartition(" ")[2] for text in said]
+        """Return whether a turn may end the conversation, or hold a heading. `lasts`: the last words of the
+        turns."""
+        if _BRACKETS.isdisjoint(kinds) and "\n" not in kinds and not self.translated:
+            # An end marker or a heading ends a line; a heading may have a number.
             others = vocabulary.unending.find_others(lasts)
-            if others:  # a heading may have a number
+            if others and headed and all(other[0].isdecimal() for other in others if other):
                 before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
-                others -= {other for other in others if other[0].isdecimal()}
-                others |= vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
+                others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
             if not others:
                 return False
-        letters = letters or encode_letters(whole, marks=find_marks(whole))
+        letters = encode_letters(whole, marks=find_marks(whole))
         closed = any(map(letters.__contains__, _CLOSED))
         if closed and self.translated:
             return True
         told = self.parted or self.own is not None  # or else only a marker with its marks counts
         if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
-        headed = lined and (closed or b"transcript" in letters)
-        return headed and may_head(fold(whole)) and HEADING.search(whole) is not None
+        return (
+            headed
+            and (closed or b"transcript" in letters)
+            and may_head(fold(whole))
+            and HEADING.search(whole) is not None
+        )
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -325,11 +368,10 @@ class TurnRules(msgspec.Struct):
             begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
             if is_likely(fold(begun)):
                 return True
-        texts = said[-1:]
         if lined:
             texts = [text for text in find_numbered(said[:-1]) if mentions(text)]
-        elif not is_likely(fold(said[-1])):
-            return False
+        else:
+            texts = said[-1:] if is_likely(fold(said[-1])) else []
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
     def _are_plain(
@@ -337,28 +379,30 @@ class TurnRules(msgspec.Struct):
         said: Sequence[str],
         whole: str,
         kinds: frozenset[str],
+        firsts: Sequence[str],
         named: frozenset[bytes] | None,
         vocabulary: TurnWords,
         *,
         quiet: bool,
+        usual: bool,
     ) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
-        of theirs that may name somebody; None if they are unknown. `quiet`: as of each of their words."""
+        """Return whether no line of the turns may be a label or a rule, or end the last turn. `firsts`: the
+        first words of the turns; `named`: words of theirs that may name somebody, None if they are unknown;
+        `quiet` and `usual`: as in `find_suspects`."""
         if "(" in kinds:
             return False
-        lines = [line for line in whole.split("\n") if line] if "\n" in kinds else said
-        clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        starts: Sequence[Sequence[str]] = ()
-        if clear:
+        lines = said
+        if "\n" in kinds:
+            lines = [line for line in whole.split("\n") if line]
             firsts = [line.partition(" ")[0] for line in lines]
-        else:
-            starts = [line.split(" ", 2) for line in lines]
-            firsts = [start[0] for start in starts]
-            if not vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1]):
-                return False
+        clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
+        if not clear and not vocabulary.plain.have_all(
+            [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
+        ):
+            return False
         if self.own is not None and not self.unowned.have_all(firsts) and self.own.search(f"\n{whole}"):
             return False
-        if not vocabulary.opening.have_all(firsts):
+        if not usual and not vocabulary.opening.have_all(firsts):
             others = vocabulary.opening.find_others(firsts)
             if others and clear and all(map(_BULLETS.__getitem__, others)):
                 items = [

@@ -6,10 +6,12 @@ import unicodedata
 from collections.abc import Sequence
 
 from edgen.reading.lines.shared_marks import have_key
-from edgen.reading.text.characters import are_spoken
+from edgen.reading.text.characters import are_spoken, find_common_start
 
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
+_WORDS = 4  # blanks of a sentence
+_LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
 
@@ -39,24 +41,30 @@ def share_marks(firsts: str, lasts: str) -> bool:
     return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 
-def share_beginning(said: Sequence[str], firsts: str) -> bool:
-    """Return whether many turns begin alike, with these characters: a label or a mark of the layout."""
-    few = len(said) // _FRAME
-    if not firsts.isalnum() and any(firsts.count(mark) >= few for mark in {*firsts} if not mark.isalnum()):
-        return True
-    half = len(said) // 2 - 1
-    if len({*firsts}) > len(said) - half:
-        return False
+def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
+    """Return whether many turns have the same mark, number or name in front, or stand between the same marks:
+    these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
+    few, half = max(_LEAST, len(said) // _FRAME), max(_LEAST, len(said) // 2)
     for first in {*firsts}:
-        if firsts.count(first) >= half and len({text[:2] for text in said if text[0] == first}) == 1:
+        count = firsts.count(first)
+        if count < (half if first.isalnum() else few):
+            continue
+        start = find_common_start([text for text in said if text[0] == first])[1:]
+        if first.isalnum():
+            if start and not start.isalpha():
+                return True
+        elif first in start or lasts.count(first) >= few:
             return True
     return False
 
 
-def share_ending(lasts: str) -> bool:
-    """Return whether most turns end with the same character, which ends no sentence."""
+def share_ending(said: Sequence[str], lasts: str) -> bool:
+    """Return whether most turns end with the same character, which ends no sentence, or one is a word that
+    ends none."""
     half = len(lasts) // 2
-    return any(lasts.count(last) >= half for last in {*lasts} - ENDS)
+    return any(last.isalnum() and lasts.count(last) >= half for last in {*lasts}) or any(
+        " " not in text for text in said if text[-1] not in ENDS
+    )
 
 
 def is_balanced(text: str) -> bool:
@@ -81,7 +89,10 @@ def share_lines(said: Sequence[str]) -> bool:
 
 
 def is_speech_alone(said: Sequence[str]) -> bool:
-    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
+    """Return whether turns are sentences that share no beginning which could be taken for the layout's. The
+    first one has words enough not to be a heading."""
+    if said[0].count(" ") < _WORDS:
+        return False
     # Numbers and a list's letters count as one beginning.
     beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
     return len(beginnings) > len(said) / _FRAME + 1 and (
