@@ -27,8 +27,9 @@ from edgen.reading.learned.regularity import (
 )
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
+from edgen.reading.learned.turn_parts import APART
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
-from edgen.reading.learned.turn_rules import APART, TurnRules
+from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords

@@ -19,6 +19,7 @@ from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import find_numbered
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
+from edgen.reading.learned.turn_parts import APART, COLONS, TurnParts, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
     ENDS,
     STOPS,
@@ -51,7 +52,6 @@ from edgen.reading.text.surroundings import (
     read_value_of_line,
 )
 
-APART = "|"  # between turns that are joined
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
@@ -68,8 +68,6 @@ _CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
 _BRACKETS = frozenset("([{<（")  # of end markers
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
 _BLANK_END = methodcaller("endswith", " ")
-_COLONS = frozenset(":：")
-_WIDE = frozenset("：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
@@ -198,117 +196,62 @@ class TurnRules(msgspec.Struct):
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
-        kinds, held = frozenset(marks), marks.split(APART)
-        hinted = _find_marked(HINTS & kinds, held)
-        coloned = [number for number in hinted if not _COLONS.isdisjoint(held[number])]
-        broken = [text for text in said if "\n" in text] if "\n" in kinds else []
-        lined = self.begins or bool(broken)
-        firsts = [text.partition(" ")[0] for text in said]
-        lasts = [text.rpartition(" ")[2] for text in said]
-        usual = (
-            vocabulary.beginning.have_all(firsts)
-            and vocabulary.stopping.have_all(lasts)
-            and len({*firsts}) > len(said) // 2
-        )
-        if not usual and not self._stand_as_words(said, kinds):
+        if not all(said):
             return None
-        whole = "\n".join(said)
-        named = None  # words that may name a speaker, of all turns if these are searched
-        quiet = False  # none of their words names a speaker, or is one that a rule looks for
-        letters = b""
-        many = 2 * len(hinted) > len(said) and 2 * len(marks) < len(whole)  # in words of ASCII
-        if broken or self.inline or (self.begins and self.ordered) or many:
-            letters = encode_letters(whole, marks=marks)
-            words = letters.split()
-            quiet = vocabulary.quiet.have_all(words)  # most
-            named = vocabulary.speakers.intersection(() if quiet else words)
-            if self.inline and named:
-                return None
-            # Words outside of turns with several lines may name one, except where the order alone does.
-            near = named if self.ordered or not named else _split_words(broken)
-            if lined and not vocabulary.labels.isdisjoint(near):
-                return None
-        headed = lined or self.ordered
-        if not (quiet or (usual and _BRACKETS.isdisjoint(kinds) and not (self.translated or headed))) and (
-            self._closes(said, whole, kinds, lasts, vocabulary, headed=headed)
-        ):
+        turns = split_turns(said, marks, vocabulary)
+        if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
-        if not quiet and self._gives(said, lined=headed):
+        lined = self.begins or bool(turns.broken)
+        many = 2 * len(turns.hinted) > len(said) and 2 * len(marks) < len(turns.whole)  # in words of ASCII
+        if turns.broken or self.inline or (self.begins and self.ordered) or many:
+            turns.look_up_words(marks, vocabulary)
+        if not turns.quiet and self._hold_told_words(turns, vocabulary, lined=lined):
             return None
-        if lined and not self._are_plain(
-            said, whole, kinds, firsts, named, vocabulary, quiet=quiet, usual=usual
-        ):
-            return None
-        if (
-            not quiet
-            and (coloned or self.tagged)
-            and self._may_be_labelled(said, coloned, firsts, vocabulary)
-        ):
+        if lined and not self._are_plain(turns, vocabulary):
             return None
         if self.ordered:
-            if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
+            if turns.broken or "(" in turns.kinds or not is_speech_alone(said) or len({*said}) < len(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
-            if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
+            if not lined and any(map(fold(turns.whole).__contains__, vocabulary.names)):
                 return None
-        elif broken and len(broken) >= len(said) - 1 and share_lines(said):
+        elif turns.broken and len(turns.broken) >= len(said) - 1 and share_lines(said):
             return None
-        if self.translated and any(_LISTED.search(said[number]) for number in coloned):
+        if self.translated and any(_LISTED.search(said[number]) for number in turns.coloned):
             return None
-        return self._list_suspects(said, held, hinted, coloned, named, kinds, vocabulary)
+        return _list_suspects(turns, vocabulary) if turns.hinted else []
 
-    def _list_suspects(
-        self,
-        said: Sequence[str],
-        held: Sequence[str],
-        hinted: Sequence[int],
-        coloned: Sequence[int],
-        named: frozenset[bytes] | None,
-        kinds: frozenset[str],
-        vocabulary: TurnWords,
-    ) -> list[int]:
-        """Return the numbers of the turns in which another speaker may be shown. `held`: the marks of each
-        turn; `hinted` and `coloned`: the numbers of those with a mark or a colon next to a name; `named`: as
-        in `_are_plain`."""
-        if not hinted:
-            return []
-        if (
-            coloned
-            and "：" not in kinds
-            and all(
-                vocabulary.unlabelling[" ".join(part.rsplit(" ", 2)[-2:])]
-                for number in coloned
-                for part in said[number].split(":")[:-1]
-            )
-        ):
-            coloned = []
-        others = (HINTS & kinds) - _COLONS
-        marked = [number for number in hinted if not others.isdisjoint(held[number])]
-        # Other marks than a colon show a speaker by a name alone.
-        if marked and not ("\n" in kinds and _begin_with_letters("\n".join(said), kinds)):
-            if named is None:
-                named = vocabulary.speakers.intersection(_split_words([said[number] for number in marked]))
-            names = [name.decode() for name in named]
-            marked = names and [n for n in marked if any(map(said[n].lower().__contains__, names))]
-        return sorted({*marked, *coloned})
+    def _hold_told_words(self, turns: TurnParts, vocabulary: TurnWords, *, lined: bool) -> bool:
+        """Return whether words of the turns may name a speaker to the layout, end the conversation, head a
+        part or give a probability. `lined`: a turn may begin a line or have several."""
+        if turns.named:
+            if self.inline:
+                return True
+            # Words outside of turns with several lines may name one, except where the order alone does.
+            near = turns.named if self.ordered else split_words(turns.broken)
+            if lined and not vocabulary.labels.isdisjoint(near):
+                return True
+        headed = lined or self.ordered
+        return (
+            self._close(turns, vocabulary, headed=headed)
+            or self._give(turns.said, lined=headed)
+            or self._may_be_labelled(turns, vocabulary)
+        )
 
-    def _may_be_labelled(
-        self, said: Sequence[str], coloned: Sequence[int], firsts: Sequence[str], vocabulary: TurnWords
-    ) -> bool:
-        """Return whether a turn may begin with a role's label. `coloned`: the numbers of the turns with
-        colons; `firsts`: the first words of all turns."""
+    def _may_be_labelled(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
+        """Return whether a turn may begin with a role's label."""
+        if not (turns.coloned or self.tagged):
+            return False
+        coloned = [turns.said[number] for number in turns.coloned]
         if self.own is not None and coloned:
-            near = fold(APART.join([said[number] for number in coloned]))
+            near = fold(APART.join(coloned))
             if any(map(near.__contains__, vocabulary.names)):
                 return True  # a label, or a legend's
-        return not vocabulary.plain.have_all(
-            firsts if self.tagged else [firsts[number] for number in coloned]
-        )
+        begun = turns.said if self.tagged else coloned
+        return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
-        if not all(said):
-            return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
         if not firsts.isalnum() and not (
             all(map(is_word, {*firsts} - self.firsts))
@@ -328,22 +271,13 @@ class TurnRules(msgspec.Struct):
             return True
         return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
 
-    def _closes(
-        self,
-        said: Sequence[str],
-        whole: str,
-        kinds: frozenset[str],
-        lasts: Sequence[str],
-        vocabulary: TurnWords,
-        *,
-        headed: bool,
-    ) -> bool:
-        """Return whether a turn may end the conversation, or hold a heading. `lasts`: the last words of the
-        turns."""
-        if _BRACKETS.isdisjoint(kinds) and "\n" not in kinds and not self.translated:
+    def _close(self, turns: TurnParts, vocabulary: TurnWords, *, headed: bool) -> bool:
+        """Return whether a turn may end the conversation, or hold a heading."""
+        said, whole = turns.said, turns.whole
+        if _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated:
             # An end marker or a heading ends a line; a heading may have a number.
-            others = vocabulary.unending.find_others(lasts)
-            if others and headed and all(other[0].isdecimal() for other in others if other):
+            others = set() if turns.usual and not headed else vocabulary.unending.find_others(turns.lasts)
+            if others and headed and all(other[:1].isdecimal() for other in others):
                 before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
                 others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
             if not others:
@@ -362,7 +296,7 @@ class TurnRules(msgspec.Struct):
             and HEADING.search(whole) is not None
         )
 
-    def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
+    def _give(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
         if self.tagged:
             begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
@@ -374,70 +308,67 @@ class TurnRules(msgspec.Struct):
             texts = said[-1:] if is_likely(fold(said[-1])) else []
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _are_plain(
-        self,
-        said: Sequence[str],
-        whole: str,
-        kinds: frozenset[str],
-        firsts: Sequence[str],
-        named: frozenset[bytes] | None,
-        vocabulary: TurnWords,
-        *,
-        quiet: bool,
-        usual: bool,
-    ) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `firsts`: the
-        first words of the turns; `named`: words of theirs that may name somebody, None if they are unknown;
-        `quiet` and `usual`: as in `find_suspects`."""
-        if "(" in kinds:
+    def _are_plain(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
+        if "(" in turns.kinds:
             return False
-        lines = said
-        if "\n" in kinds:
-            lines = [line for line in whole.split("\n") if line]
-            firsts = [line.partition(" ")[0] for line in lines]
+        lines, firsts, named = turns.lines, turns.firsts, turns.named
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
         if not clear and not vocabulary.plain.have_all(
             [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
         ):
             return False
-        if self.own is not None and not self.unowned.have_all(firsts) and self.own.search(f"\n{whole}"):
+        owned = self.own is not None and not self.unowned.have_all(firsts)
+        if owned and self.own.search("\n" + turns.whole) is not None:
             return False
-        if not usual and not vocabulary.opening.have_all(firsts):
-            others = vocabulary.opening.find_others(firsts)
-            if others and clear and all(map(_BULLETS.__getitem__, others)):
-                items = [
-                    line.split(" ", 2)[1:2]
-                    for line, first in zip(lines, firsts, strict=True)
-                    if first in others
-                ]
-                others = (
-                    vocabulary.opening.find_others([item[0] if item else "" for item in items]) and others
-                )
-            if others:
-                starting = [line for line, first in zip(lines, firsts, strict=True) if first in others]
-                if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
-                    return False  # margins of blocks are taken away from some turns alone, or are shared
-                starts = _split_starts(starting)
-                if not all(map(vocabulary.begin_plainly, starts)):
-                    return False
-                if not clear and not vocabulary.plain.have_all(
-                    [start[1] for start in starts if len(start) > 1]
-                ):
-                    return False
-        colons = _COLONS & kinds
-        if (
-            self.named
-            and colons
-            and any(_PERSON.match(line) for line in lines if not colons.isdisjoint(line))
-        ):
+        if not turns.usual and not self._begin_plainly(turns, vocabulary, clear=clear):
             return False
-        last = said[-1]
+        if self.named and any(_PERSON.match(line) for line in lines if ":" in line or "：" in line):
+            return False
+        last = turns.said[-1]
         starting = [line.partition(" ")[0] for line in last.split("\n") if line]
-        if quiet and _ENDING.isdisjoint(kinds) and vocabulary.speaking.have_all(starting):
+        if turns.quiet and _ENDING.isdisjoint(turns.kinds) and vocabulary.speaking.have_all(starting):
             return True
-        return not _may_end(last, kinds, vocabulary) or not any(
+        return not _may_end(last, turns.kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
+
+    def _begin_plainly(self, turns: TurnParts, vocabulary: TurnWords, *, clear: bool) -> bool:
+        """Return whether no line begins as a label, a heading or a key. `clear`: no word of the turns names a
+        speaker."""
+        others = vocabulary.opening.find_others(turns.firsts)
+        if not others:
+            return True
+        starting = [line for line, first in zip(turns.lines, turns.firsts, strict=True) if first in others]
+        if clear and all(map(_BULLETS.__getitem__, others)):
+            items = [line.partition(" ")[2].partition(" ")[0] for line in starting]
+            if vocabulary.opening.have_all(items):
+                return True
+        if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(turns.said[:-1])):
+            return False  # margins of blocks are taken away from some turns alone, or are shared
+        starts = _split_starts(starting)
+        return all(map(vocabulary.begin_plainly, starts)) and (
+            clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
+        )
+
+
+def _list_suspects(turns: TurnParts, vocabulary: TurnWords) -> list[int]:
+    """Return the numbers of the turns in which another speaker may be shown, of those with marks for it."""
+    said, coloned = turns.said, turns.coloned
+    parts = [part for number in coloned for part in said[number].split(":")[:-1]]
+    if "：" not in turns.kinds and vocabulary.unlabelling.have_all(
+        [" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]
+    ):
+        coloned = []
+    others = (HINTS & turns.kinds) - COLONS
+    if not others:
+        return [*coloned]
+    # Other marks than a colon show a speaker by a name alone, or by a letter at the beginning of a line.
+    marked = [number for number in turns.hinted if not others.isdisjoint(turns.held[number])]
+    if not (turns.broken and _begin_with_letters(turns.whole, turns.kinds)):
+        names = [name.decode() for name in turns.find_names(marked, vocabulary)]
+        marked = [n for n in marked if any(map(said[n].lower().__contains__, names))] if names else []
+    return sorted({*marked, *coloned})
 
 
 def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
@@ -455,17 +386,6 @@ def _split_starts(lines: Sequence[str]) -> list[list[str]]:
     """Return the first two words of lines that are not blank, without the bullets of a list, and the rest."""
     starts = [line.split(" ", 2) for line in (line.lstrip(" \t") for line in lines) if line]
     return [start[1:] if _BULLETS[start[0]] else start for start in starts]
-
-
-def _find_marked(kinds: frozenset[str], held: Sequence[str]) -> list[int]:
-    """Return the numbers of the turns with a mark of some kinds. `held`: the marks of each turn."""
-    return [number for number, some in enumerate(held) if not kinds.isdisjoint(some)] if kinds else []
-
-
-def _split_words(said: Sequence[str]) -> list[bytes]:
-    """Return the words of some turns, in letters of UTF-8."""
-    whole = " ".join(said)
-    return encode_letters(whole, marks=find_marks(whole)).split()
 
 
 def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
