@@ -25,6 +25,7 @@ from edgen.reading.learned.regularity import (
     is_regular,
     match_own_words,
 )
+from edgen.reading.learned.rewrites import PAD, find_rewrite
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_parts import APART
@@ -35,7 +36,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory, fold
 from edgen.reading.text.marker import find_marker
-from edgen.reading.text.surroundings import is_likely
+from edgen.reading.text.surroundings import is_likely, mentions
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 KEY = 3  # characters by which layouts are looked up
@@ -43,7 +44,9 @@ KEY = 3  # characters by which layouts are looked up
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
 _NEVER = "<>&[]{}|\\`（）【】"
 _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
-_VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
+_VARYING = compile_later(
+    rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
+)  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
@@ -62,6 +65,8 @@ def find_layout(
     Notes in its labels are left out unless they are blanked already (`blank` is False). `vary`: values before
     the first turn change from reply to reply.
     """
+    if blank and (layout := _find_rewritten_layout(text, result, at, words, vocabulary)) is not None:
+        return layout
     found = find_turns(text, result.turns, at)
     if found is None:
         layout = _find_woven_layout(text, result, at, words, vocabulary)
@@ -88,6 +93,25 @@ def find_layout(
             return layout
     layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
     return _blank_head(layout, vocabulary) if layout is not None and vary else layout
+
+
+def _find_rewritten_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords
+) -> Layout | None:
+    """Return the layout of a text that has to be rewritten before it is cut; None for any other."""
+    found = find_turns(text, result.turns, at, quoted='"' in text)
+    rewrite = None if found is None else find_rewrite(text[:at], found.gaps, found.rest)
+    rewritten = None if rewrite is None else rewrite.apply(text)
+    if rewritten is None:
+        return None
+    at = rewritten.find(result.turns[0].text.partition("\n")[0])
+    layout = find_layout(rewritten, result, at, words, vocabulary, blank=False) if at >= 0 else None
+    if layout is None or layout.order:
+        return None
+    layout.rewrite = rewrite
+    if rewrite is not None and rewrite.quotes:  # the first turn may have some or none
+        layout.begin = layout.begin.removesuffix('"')
+    return layout
 
 
 def _blank_head(layout: Layout, vocabulary: TurnWords) -> Layout:
@@ -265,7 +289,7 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
 def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
     """Return the text before the first turn as it is, or around the probability that it gives."""
     alone = VALUE.match(head)  # at the beginning, under no label
-    told = result.probability is not None and (alone is not None or is_likely(fold(head)))
+    told = result.probability is not None and (alone is not None or mentions(head))
     values = [*VALUE.finditer(head)] if told else []
     if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
         return head, None

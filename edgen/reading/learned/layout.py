@@ -20,6 +20,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
+from edgen.reading.learned.rewrites import Rewrite
 from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
@@ -94,12 +95,13 @@ class Layout(msgspec.Struct):
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
     confirmed: bool = False  # a second reply had it; an odd reply alone does not say how others are read
+    rewrite: Rewrite | None = None  # to the form of the texts above
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
         """Return whether a text may be in this layout: cheap, as it is asked of many."""
         begins = self.begin in text[:_MOST_ASIDE] if self.aside else text.startswith(self.begin)
-        if not begins or self.notes is not None:
+        if not begins or self.notes is not None or self.rewrite is not None:
             return begins
         for (before, after, _), tail in self.tails.items():
             if tail.blank:
@@ -111,6 +113,11 @@ class Layout(msgspec.Struct):
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
         """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
         may be shown. None if the text departs from the layout."""
+        if self.rewrite is not None:
+            rewritten = self.rewrite.apply(text)
+            if rewritten is None:
+                return None
+            text = rewritten
         if self.notes is not None:
             blanked = self.notes.blank(text, vocabulary)
             if blanked is None:
@@ -198,6 +205,7 @@ class Layout(msgspec.Struct):
             and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
+            and (self.rewrite and self.rewrite.pattern) == (other.rewrite and other.rewrite.pattern)
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
             and (self.uncounted is not None or not other.counted or self._counts_like(self.counted, other))
             and all(
