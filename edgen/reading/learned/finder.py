@@ -47,6 +47,7 @@ _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be ta
 _VARYING = compile_later(
     rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
 )  # what is not the same in each label
+_LEADING = compile_later(r"[>|•-] ?\Z")  # a mark before a turn
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
@@ -233,6 +234,8 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     inline = called and bool(beside)
     marks += ["*_"] if inline else []
     own = match_own_words(_find_last_line(top), before, vocabulary)
+    # After `«` in a turn, the general reader keeps a mark before it.
+    marks += ["«"] if _LEADING.search(top) is not None else []
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))) - {APART},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),

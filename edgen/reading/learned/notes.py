@@ -115,7 +115,7 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     before = "|".join(sorted({start.replace("0", "[0-9]+") for start in starts}))
     blanks = {note[0][0] == " " for note in found}  # a blank that only one reply has belongs to no note
     blank = " ?" if len(blanks) > 1 else " " * blanks.pop()
-    return LabelNotes(re.compile(rf"({before})({blank}[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
+    return LabelNotes(re.compile(rf"({before})({blank}(?:\({_RUN}\)|\[{_RUN}\]))(?=[:*_])"), "", None)
 
 
 def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:

@@ -15,7 +15,8 @@ from edgen.reading.learned.texts import DIGITS
 PAD = "\x16"  # stands for padding
 # Blanks up to the next column or the end of a row, and the rule between rows.
 _PADDING = re.compile(r" {2,}| (?=[|│║┃](?:\n|\Z))|(?<=[|│║┃]) (?=[0-9])|[-─═━=]{4,}")
-_PADDED = compile_later(r" {4}[ ]*[|│║┃]\n|[-─═━=]{8}")
+_PADDED = compile_later(r" {4}[|│║┃]\n")
+_RULE = compile_later(r"[-─═━=]{4}")
 _SEPARATORS = ",;\t"  # of columns
 
 
@@ -51,11 +52,12 @@ def find_rewrite(top: str, gaps: Sequence[str], rest: str) -> Rewrite | None:
         if closed != opened or not all(label.startswith("\n") for label in labels):
             return None
         ends = {label[-1:] for label in labels}
-        if len(ends) > 1 or ends.issubset(("\n", "")):
-            return None
+        if len(ends) > 1 or not ends.issubset(_SEPARATORS):
+            return None  # only in CSV does the general reader take few quotation marks for the layout's
         before = "|".join(
             sorted({re.escape(DIGITS.sub("0", label)).replace("0", "[0-9]+") for label in labels})
         )
-        unfit = "".join(ends.intersection(_SEPARATORS))
-        return Rewrite(re.compile(rf"({before})([^\"\\\n{unfit}]+)(?=\n|\Z)"), quotes=True)
-    return PADDING if any(map(_PADDED.search, (*around, rest))) else None
+        return Rewrite(re.compile(rf"({before})([^\"\\\n{ends.pop()}]+)(?=\n|\Z)"), quotes=True)
+    if any(map(_RULE.search, gaps)):
+        return None  # the general reader may leave a rule between rows in the turns
+    return PADDING if any(map(_PADDED.search, gaps)) else None

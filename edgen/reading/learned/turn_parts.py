@@ -62,6 +62,7 @@ def split_turns(said: Sequence[str], marks: str, vocabulary: TurnWords) -> TurnP
         vocabulary.beginning.have_all(firsts)
         and vocabulary.stopping.have_all(lasts)
         and len({*firsts}) > len(said) // 2
+        and not any(text[0] == "\n" for text in broken)
     )
     return TurnParts(said, whole, kinds, held, hinted, coloned, broken, lines, firsts, lasts, usual)
 

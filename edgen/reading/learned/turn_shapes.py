@@ -11,6 +11,7 @@ from edgen.reading.text.characters import are_spoken, find_common_start
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
+_IN_WORDS = " ,.'’"  # after a word of one letter
 _LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
@@ -49,13 +50,15 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
         count = firsts.count(first)
         if count < (half if first.isalnum() else few):
             continue
-        start = find_common_start([text for text in said if text[0] == first])[1:]
+        alike = [text for text in said if text[0] == first]
+        start = find_common_start(alike)[1:]
         if first.isalnum():
             if start and not start.isalpha():
                 return True
-        elif first in start or lasts.count(first) >= few:
+        elif first in start or max(lasts.count(first), sum(text.count(first) % 2 for text in alike)) >= few:
             return True
-    return False
+    keyed = [text[:2] for text in said if text[1:2].strip(_IN_WORDS) and not text[1].isalpha()]
+    return len(keyed) >= few and max(map(keyed.count, keyed)) >= few
 
 
 def share_ending(said: Sequence[str], lasts: str) -> bool:
