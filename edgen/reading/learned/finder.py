@@ -47,7 +47,7 @@ _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be ta
 _VARYING = compile_later(
     rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
 )  # what is not the same in each label
-_LEADING = compile_later(r"[>|•-] ?\Z")  # a mark before a turn
+_LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark before a turn
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 

@@ -255,7 +255,9 @@ class TurnRules(msgspec.Struct):
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
         if not firsts.isalnum() and not (
             all(map(is_word, {*firsts} - self.firsts))
-            and all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said)
+            and all(
+                [text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said if not text[0].isalnum()]
+            )
         ):
             return False
         unstopped = lasts.strip(STOPS)

@@ -45,20 +45,24 @@ def share_marks(firsts: str, lasts: str) -> bool:
 def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     """Return whether many turns have the same mark, number or name in front, or stand between the same marks:
     these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
-    few, half = max(_LEAST, len(said) // _FRAME), max(_LEAST, len(said) // 2)
+    few, most = max(_LEAST, len(said) // _FRAME), max(_LEAST, 3 * len(said) // 8)
     for first in {*firsts}:
-        count = firsts.count(first)
-        if count < (half if first.isalnum() else few):
+        if firsts.count(first) < (most if first.isalnum() else few):
             continue
-        alike = [text for text in said if text[0] == first]
+        alike = [*{text for text in said if text[0] == first}]
         start = find_common_start(alike)[1:]
         if first.isalnum():
-            if start and not start.isalpha():
+            if len(alike) >= most and start.strip() and not start.isalpha():
                 return True
-        elif first in start or max(lasts.count(first), sum(text.count(first) % 2 for text in alike)) >= few:
+        elif first in start or lasts.count(first) >= few:
             return True
-    keyed = [text[:2] for text in said if text[1:2].strip(_IN_WORDS) and not text[1].isalpha()]
-    return len(keyed) >= few and max(map(keyed.count, keyed)) >= few
+        elif first in "*_" and sum([text.count(first) % 2 for text in alike]) >= few:  # noqa: SIM114
+            return True
+    seconds = "".join([text[1:2] for text in said])
+    if seconds.replace(" ", "").isalpha():
+        return False
+    keyed = [text[:2] for text in said if text[0].isalnum() and not text[1:2].isalpha()]
+    return any(keyed.count(key) >= few for key in keyed if key[1:].strip(_IN_WORDS))
 
 
 def share_ending(said: Sequence[str], lasts: str) -> bool:
@@ -93,8 +97,8 @@ def share_lines(said: Sequence[str]) -> bool:
 
 def is_speech_alone(said: Sequence[str]) -> bool:
     """Return whether turns are sentences that share no beginning which could be taken for the layout's. The
-    first one has words enough not to be a heading."""
-    if said[0].count(" ") < _WORDS:
+    first one is none that could be a heading."""
+    if said[0].count(" ") < _WORDS or said[0][-1] not in ENDS:
         return False
     # Numbers and a list's letters count as one beginning.
     beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
