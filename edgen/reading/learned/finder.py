@@ -25,7 +25,7 @@ from edgen.reading.learned.regularity import (
     is_regular,
     match_own_words,
 )
-from edgen.reading.learned.rewrites import PAD, find_rewrite
+from edgen.reading.learned.rewrites import PAD, Quoting, find_rewrite
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_parts import APART
@@ -110,7 +110,7 @@ def _find_rewritten_layout(
     if layout is None or layout.order:
         return None
     layout.rewrite = rewrite
-    if rewrite is not None and rewrite.quotes:  # the first turn may have some or none
+    if isinstance(rewrite, Quoting):  # the first turn may have some or none
         layout.begin = layout.begin.removesuffix('"')
     return layout
 

@@ -20,7 +20,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
-from edgen.reading.learned.rewrites import Rewrite
+from edgen.reading.learned.rewrites import Padding, Quoting
 from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
@@ -95,7 +95,7 @@ class Layout(msgspec.Struct):
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
     confirmed: bool = False  # a second reply had it; an odd reply alone does not say how others are read
-    rewrite: Rewrite | None = None  # to the form of the texts above
+    rewrite: Padding | Quoting | None = None  # to the form of the texts above
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
@@ -205,7 +205,7 @@ class Layout(msgspec.Struct):
             and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
-            and (self.rewrite and self.rewrite.pattern) == (other.rewrite and other.rewrite.pattern)
+            and self.rewrite == other.rewrite
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
             and (self.uncounted is not None or not other.counted or self._counts_like(self.counted, other))
             and all(
@@ -303,7 +303,7 @@ class Layout(msgspec.Struct):
                 if len(value) <= LONGEST_VALUE and find_unit(value) == unit and not other:
                     return said, value, tail
             elif "\n" not in said and not (
-                is_likely(fold(said)) and (self.below is None or DIGITS.search(said))
+                is_likely(fold(said)) and ((self.below is None and self.told is None) or DIGITS.search(said))
             ):
                 return said, None, tail
         return None

@@ -35,7 +35,7 @@ class TurnParts(msgspec.Struct, gc=False):
         """Look up all words of the turns. `marks`: those of the turns."""
         words = encode_letters(self.whole, marks=marks).split()
         self.quiet = vocabulary.quiet.have_all(words)  # most
-        self.named = vocabulary.speakers.intersection(() if self.quiet else words)
+        self.named = frozenset() if self.quiet else vocabulary.speakers.intersection(words)
 
     def find_names(self, numbers: Sequence[int], vocabulary: TurnWords) -> frozenset[bytes]:
         """Return the words of these turns that may name a speaker, and perhaps of others."""

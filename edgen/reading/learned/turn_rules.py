@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 
 import msgspec
 
@@ -67,7 +67,6 @@ _LIKELY = ("likel", "prob", "chance")
 _CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
 _BRACKETS = frozenset("([{<（")  # of end markers
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
-_BLANK_END = methodcaller("endswith", " ")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
@@ -253,12 +252,10 @@ class TurnRules(msgspec.Struct):
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not firsts.isalnum() and not (
-            all(map(is_word, {*firsts} - self.firsts))
-            and all(
-                [text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said if not text[0].isalnum()]
-            )
-        ):
+        marked = [] if firsts.isalnum() else [text for text in said if not text[0].isalnum()]
+        if marked and not all(map(is_word, {text[0] for text in marked} - self.firsts)):
+            return False
+        if not all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in marked):
             return False
         unstopped = lasts.strip(STOPS)
         if unstopped and not all(map(is_word, {*unstopped} - ENDS - self.lasts)):
@@ -363,11 +360,12 @@ def _list_suspects(turns: TurnParts, vocabulary: TurnWords) -> list[int]:
     ):
         coloned = []
     others = (HINTS & turns.kinds) - COLONS
-    if not others:
-        return [*coloned]
     # Other marks than a colon show a speaker by a name alone, or by a letter at the beginning of a line.
+    lettered = bool(turns.broken) and _begin_with_letters(turns.whole, turns.kinds)
+    if not others or (turns.quiet and not lettered):
+        return [*coloned]
     marked = [number for number in turns.hinted if not others.isdisjoint(turns.held[number])]
-    if not (turns.broken and _begin_with_letters(turns.whole, turns.kinds)):
+    if not lettered:
         names = [name.decode() for name in turns.find_names(marked, vocabulary)]
         marked = [n for n in marked if any(map(said[n].lower().__contains__, names))] if names else []
     return sorted({*marked, *coloned})
@@ -392,9 +390,7 @@ def _split_starts(lines: Sequence[str]) -> list[list[str]]:
 
 def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
     """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
-    return (
-        not _LETTER_ENDS.isdisjoint(marks) or any(map(_BLANK_END, whole.split("-")[:-1]))
-    ) and _LETTERED.search(whole) is not None
+    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

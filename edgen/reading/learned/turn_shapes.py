@@ -54,15 +54,19 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
         if first.isalnum():
             if len(alike) >= most and start.strip() and not start.isalpha():
                 return True
-        elif first in start or lasts.count(first) >= few:
-            return True
-        elif first in "*_" and sum([text.count(first) % 2 for text in alike]) >= few:  # noqa: SIM114
+        # Emphasis of a part of a turn has two marks.
+        elif max(lasts.count(first), few * (first in start), _count_unclosed(alike, first)) >= few:
             return True
     seconds = "".join([text[1:2] for text in said])
     if seconds.replace(" ", "").isalpha():
         return False
     keyed = [text[:2] for text in said if text[0].isalnum() and not text[1:2].isalpha()]
     return any(keyed.count(key) >= few for key in keyed if key[1:].strip(_IN_WORDS))
+
+
+def _count_unclosed(texts: Sequence[str], mark: str) -> int:
+    """Return how many texts have a mark of emphasis without its pair."""
+    return sum([text.count(mark) % 2 for text in texts]) if mark in "*_" else 0
 
 
 def share_ending(said: Sequence[str], lasts: str) -> bool:
