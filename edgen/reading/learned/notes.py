@@ -27,6 +27,7 @@ _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 _BRACKETED = compile_later(rf"(?<=\S) ?[(\[]{_NOTE}[)\]](?=[:*_])")
 _PARTIAL = compile_later(r"[^\W\d_]+\Z")
 _LETTER = compile_later(r"[^\W\d_]")
+_QUOTES = ('"', "“", "„", "«")
 _KEY = 3  # letters
 _MOST = 0.4  # of a reply's characters
 
@@ -94,8 +95,9 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
             starts.add(start)
             closers.add(re.escape(end[: end.find("\n") + 1] or end[0]))
-    if not starts or (closed and any(" " in note.strip(" ,") for note in known)):
-        return None  # several words next to a name show the general reader no label
+    quoted = all(gap.endswith(_QUOTES) for gap in gaps)
+    if not starts or (closed and not quoted and any(" " in note.strip(" ,") for note in known)):
+        return None  # several words next to a name show the general reader no label, except before quotations
     shared = find_common_start([start[::-1] for start in starts])[::-1]
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
         starts = {shared}
