@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
-from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
+from edgen.reading.learned.asides import WORDS, blank_attribute, blank_remark, blank_values, is_aside
 from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.regularity import (
@@ -172,7 +172,10 @@ def _find_fixed_layout(
     remark = blank_remark(after_value, vocabulary)
     if unit is None and remark.partition(WORDS)[0][-1:] not in ('"', "“", ">"):
         remark = after_value  # words without a mark around them may be the last turn's
-    tails = (blank_remark(before_value, vocabulary, keyed=True), remark, unit)
+    repeated = blank_attribute(before_value, result.probability)
+    if repeated == before_value:
+        repeated = blank_remark(before_value, vocabulary, keyed=True)
+    tails = (repeated, remark, unit)
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -325,7 +328,7 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
         return None
     values = [*VALUE.finditer(rest)]
     if len(values) > 1:  # all but one say something else
-        values = [value for value in values if _is_likely_line(rest, value.start(), result)]
+        values = [value for value in values if _is_likely_line(rest, value.start(), result)][-1:]
     rest = rest[len(label) :]
     if len(values) != 1:
         # The reply gives none, or before its turns.

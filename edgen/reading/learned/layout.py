@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
-from edgen.reading.learned.asides import WORDS, is_aside, split_at
+from edgen.reading.learned.asides import WORDS, is_aside, repeats, split_at
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.rewrites import Padding, Quoting
 from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
@@ -333,6 +333,11 @@ def _split_blank_tail(
     fits = all(
         words is None
         # JSON with a line break in a text is repaired.
+        or (
+            unit is not None
+            and f"={WORDS}" in around.replace('"', "")
+            and repeats(words, _parse_value(back[0]))
+        )
         or (is_aside(words, vocabulary) and not ("\n" in words and f'"{WORDS}' in around))
         for words, around in ((front[1], before), (back[1], after))
     )
