@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from edgen.core.text import compile_later
 from edgen.reading.lines.shared_marks import have_key
 from edgen.reading.text.characters import are_spoken, find_common_start
 
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
-_IN_WORDS = " ,.'’"  # after a word of one letter
+# A character that the same words at the beginnings of sentences do not hold.
+_LABEL = compile_later(r"(?![,.;…])[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
@@ -49,22 +51,23 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     for first in {*firsts}:
         if firsts.count(first) < (most if first.isalnum() else few):
             continue
-        alike = [*{text for text in said if text[0] == first}]
-        start = find_common_start(alike)[1:]
+        alike = {text for text in said if text[0] == first}
+        shared = len({text[1:2] for text in alike}) == 1
+        start = find_common_start([*alike])[1:] if shared else ""
         if first.isalnum():
-            if len(alike) >= most and start.strip() and not start.isalpha():
+            if len(alike) >= most and _LABEL.search(start) is not None:
                 return True
         # Emphasis of a part of a turn has two marks.
-        elif max(lasts.count(first), few * (first in start), _count_unclosed(alike, first)) >= few:
+        elif first in start or max(lasts.count(first), _count_unclosed(alike, first)) >= few:
             return True
     seconds = "".join([text[1:2] for text in said])
     if seconds.replace(" ", "").isalpha():
         return False
-    keyed = [text[:2] for text in said if text[0].isalnum() and not text[1:2].isalpha()]
-    return any(keyed.count(key) >= few for key in keyed if key[1:].strip(_IN_WORDS))
+    keyed = [text[:2] for text in {*said} if text[0].isalnum() and _LABEL.match(text, 1) is not None]
+    return any(keyed.count(key) >= few for key in keyed)
 
 
-def _count_unclosed(texts: Sequence[str], mark: str) -> int:
+def _count_unclosed(texts: Collection[str], mark: str) -> int:
     """Return how many texts have a mark of emphasis without its pair."""
     return sum([text.count(mark) % 2 for text in texts]) if mark in "*_" else 0
 
@@ -74,7 +77,7 @@ def share_ending(said: Sequence[str], lasts: str) -> bool:
     ends none."""
     half = len(lasts) // 2
     return any(last.isalnum() and lasts.count(last) >= half for last in {*lasts}) or any(
-        " " not in text for text in said if text[-1] not in ENDS
+        " " not in text for text in said if text[-1].isalnum()
     )
 
 
