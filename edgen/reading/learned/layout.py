@@ -113,16 +113,12 @@ class Layout(msgspec.Struct):
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
         """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
         may be shown. None if the text departs from the layout."""
-        if self.rewrite is not None:
-            rewritten = self.rewrite.apply(text)
-            if rewritten is None:
-                return None
-            text = rewritten
-        if self.notes is not None:
-            blanked = self.notes.blank(text, vocabulary)
-            if blanked is None:
-                return None
-            text = blanked
+        written = text if self.rewrite is None else self.rewrite.apply(text)
+        if self.notes is not None and written is not None:
+            written = self.notes.blank(written, vocabulary)
+        if written is None:
+            return None
+        text = written
         start = self._skip_head(text, vocabulary)
         if start < 0:
             return None
@@ -154,9 +150,7 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if self.woven:
             said, speakers = _join_in_turn(said), _join_in_turn(speakers)
-        if not tail.least <= len(said) <= tail.most or not speak_often(speakers):
-            return None
-        if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
+        if not tail.least <= len(said) <= tail.most or not self._may_speak(speakers):
             return None
         value = given if value is None else value
         probability = None if value is None else _parse_value(value)
@@ -175,6 +169,12 @@ class Layout(msgspec.Struct):
         turns = tuple(map(Turn, speakers, said))
         result = Conversation(turns, probability, ended_by, tail.repairs)
         return result, [turns[number] for number in suspects]
+
+    def _may_speak(self, speakers: Sequence[str]) -> bool:
+        """Return whether turns of these roles show that the texts between them are labels."""
+        if self.rows and (len(speakers) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
+            return False
+        return speak_often(speakers)
 
     def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
         """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""

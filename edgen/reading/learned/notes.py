@@ -21,6 +21,7 @@ _DIGITS = compile_later("[0-9]+")
 _NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
 # The same in one set of characters, which is much faster. It holds digits, which `wordy_notes` rejects.
 _RUN = r"[^\W\d_][\w ,'’-]{1,40}+"
+_NUMBERING = r"[^\W\d_] ?"  # letters that number the lines of a table
 # A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
 _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 # The same with its brackets, on the line of the label: some labels may be without it.
@@ -78,7 +79,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     starts: set[str] = set()
     closers: set[str] = set()
     known: set[str] = set()
-    closed = False
+    closed, single = False, True
     for role, some in labels.items():
         if len(some) > 1:
             start = find_common_start([*some])
@@ -90,6 +91,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
                 return None
             start = start[max(0, start.rfind("\n")) :]
             closed = closed or opened is None
+            single = single and all(len(note[0].strip()) == 1 for note in notes if note)
             known.update(note[0] for note in notes if note)
             if role == spoken[0] and top.endswith(end):  # as in the label of the first turn
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
@@ -102,7 +104,8 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
         starts = {shared}
     before = "|".join(sorted({re.escape(start).replace("0", "[0-9]+") for start in starts}))
-    pattern = re.compile(f"({before})({_RUN})(?={'|'.join(sorted(closers))})")
+    run = _NUMBERING if single else _RUN
+    pattern = re.compile(f"({before})({run})(?={'|'.join(sorted(closers))})")
     known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
 

@@ -83,7 +83,7 @@ def match_own_words(first: str, gaps: Iterable[str], vocabulary: TurnWords) -> r
 
 
 def begins_no_line(own: re.Pattern[str] | None, word: str) -> bool:
-    """Return whether a line that begins with a word is none of `match_own_words`."""
+    """Return whether a pattern of `match_own_words` matches no line that begins with a word."""
     return own is None or (
         word[:1].isalpha() and own.match(f"\n{word}") is None and own.match(f"\n{word} x") is None
     )

@@ -1,5 +1,7 @@
-"""Forms of a layout that change from reply to reply without a meaning: the padding of a table, and quotation marks
-only around the texts that need them. A reply is rewritten so that these are always the same, and then cut.
+"""Forms of a layout that change from reply to reply without a meaning.
+
+They are the padding of a table, and quotation marks around only the texts that need them. A reply is
+rewritten so that these are always the same, and then cut.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from functools import lru_cache
 from edgen.core.text import compile_later
 
 DIGITS = compile_later("[0-9]+")
+KEY = 3  # characters by which layouts are looked up
 LONGEST_VALUE = 60  # characters of a probability
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")

@@ -28,7 +28,7 @@ class TurnParts(msgspec.Struct, gc=False):
     lasts: Sequence[str]  # last words of the turns
     usual: bool  # each line begins as a sentence does and each turn ends so, with few first words in common
     named: frozenset[bytes] | None = None
-    """Words of the turns that may name a speaker, in letters of UTF-8; None if all words were not looked up."""
+    """Words of the turns that may name a speaker, in letters of UTF-8; None before these are looked up."""
     quiet: bool = False  # all words were looked up: none of them is one that a rule looks for
 
     def look_up_words(self, marks: str, vocabulary: TurnWords) -> None:

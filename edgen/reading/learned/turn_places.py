@@ -25,8 +25,8 @@ class TurnPlaces(NamedTuple):
 
 def find_turns(text: str, turns: Sequence[Turn], at: int, *, quoted: bool = False) -> TurnPlaces | None:
     """Return the texts between the turns and after the last one, and how the turns are written; None where
-    one does not follow in the text. The first begins near `at`. `quoted`: turns may be in quotation marks even
-    if the first is not."""
+    one does not follow in the text. The first begins near `at`. `quoted`: turns may stand in quotation marks
+    even if the first does not."""
     before = TAG.sub("", text[:at])
     codes = list_codes('"' if quoted else before)
     code = QUOTED if '"' in before else PLAIN

@@ -95,7 +95,7 @@ class TurnRules(msgspec.Struct):
     parted: bool  # words that belong to no turn stand above labels
     own: re.Pattern[str] | None
     """A line that begins like one of the layout, with a word that names no speaker elsewhere."""
-    unowned: WordMemory  # whether a line that begins with a word is none of these
+    unowned: WordMemory  # whether no such line begins with a word
     directed: bool  # a turn may hold stage directions in square brackets
     firsts: frozenset[str]  # marks with which a turn may begin like a word
     lasts: frozenset[str]  # marks with which a turn may end like a word

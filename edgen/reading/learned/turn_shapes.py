@@ -104,7 +104,7 @@ def share_lines(said: Sequence[str]) -> bool:
 
 def is_speech_alone(said: Sequence[str]) -> bool:
     """Return whether turns are sentences that share no beginning which could be taken for the layout's. The
-    first one is none that could be a heading."""
+    first one cannot be a heading."""
     if said[0].count(" ") < _WORDS or said[0][-1] not in ENDS:
         return False
     # Numbers and a list's letters count as one beginning.
