@@ -15,6 +15,7 @@ from edgen.reading.text.surroundings import HEADING, may_head, mentions
 
 WORDS = "\x18"  # stands for words that change
 _MOST = 600  # characters
+_SAME = 1e-9  # difference of equal numbers
 _MARKS = frozenset(":\n’—–…*#()")
 _EDGES = " *#_()"
 # A sentence about a speaker, which no label begins as.
@@ -72,6 +73,23 @@ def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> st
         if not (keyed and opened[0][0] == "\n") and is_aside(text[opened.end() : end], vocabulary):
             return text[: opened.end()] + WORDS + text[end:]
     return text
+
+
+_SIMPLE_NUMBER = compile_later(r"[0-9]{1,3}(?:\.[0-9]{1,6})?")
+_ATTRIBUTE = compile_later(rf"""(?<=[="']){_SIMPLE_NUMBER.pattern}(?=["' />])""")  # its value
+
+
+def blank_attribute(text: str, probability: float | None) -> str:
+    """Return a text before the probability with `WORDS` for an attribute that repeats it."""
+    found = [number for number in _ATTRIBUTE.finditer(text) if repeats(number[0], probability)]
+    return text[: found[0].start()] + WORDS + text[found[0].end() :] if len(found) == 1 else text
+
+
+def repeats(words: str, probability: float | None) -> bool:
+    """Return whether words are a probability as a number or in percent."""
+    if probability is None or _SIMPLE_NUMBER.fullmatch(words) is None:
+        return False
+    return any(abs(float(words) - value) < _SAME for value in (probability, 100 * probability))
 
 
 def split_at(text: str, around: str, *, ends: bool = False) -> tuple[str, str | None, str] | None:

@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
-from edgen.reading.foreign_words import ends_conversation
-from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
+from edgen.reading.learned.asides import WORDS, blank_attribute, blank_remark, blank_values, is_aside
+from edgen.reading.learned.given_values import find_behind, find_told, split_head
 from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.regularity import (
     KINDS,
     QUOTES,
     STRINGS,
+    begins_no_line,
     is_closed,
     is_mixed,
     is_regular,
     match_own_words,
 )
-from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, zero_digits
+from edgen.reading.learned.rewrites import PAD, Quoting, find_rewrite
+from edgen.reading.learned.texts import DIGITS, KEY, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
+from edgen.reading.learned.turn_parts import APART
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
-from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
-from edgen.reading.text.characters import TOKEN, TurnWords, fold
-from edgen.reading.text.marker import find_marker
+from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory, fold
 from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
-KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
 _NEVER = "<>&[]{}|\\`（）【】"
 _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
-_VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
+_VARYING = compile_later(
+    rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
+)  # what is not the same in each label
+_LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark before a turn
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
@@ -59,12 +62,14 @@ def find_layout(
     Notes in its labels are left out unless they are blanked already (`blank` is False). `vary`: values before
     the first turn change from reply to reply.
     """
+    if blank and (layout := _find_rewritten_layout(text, result, at, words, vocabulary)) is not None:
+        return layout
     found = find_turns(text, result.turns, at)
     if found is None:
         layout = _find_woven_layout(text, result, at, words, vocabulary)
         return _blank_head(layout, vocabulary) if layout is not None and vary else layout
     written = found.gaps
-    if blank and (told := _find_told(written, result)) is not None:
+    if blank and (told := find_told(written, result)) is not None:
         without = told.sub("", text)
         layout = find_layout(
             without, replace(result, probability=None), at, words, vocabulary, blank=False, vary=vary
@@ -85,6 +90,25 @@ def find_layout(
             return layout
     layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
     return _blank_head(layout, vocabulary) if layout is not None and vary else layout
+
+
+def _find_rewritten_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords
+) -> Layout | None:
+    """Return the layout of a text that has to be rewritten before it is cut; None for any other."""
+    found = find_turns(text, result.turns, at, quoted='"' in text)
+    rewrite = None if found is None else find_rewrite(text[:at], found.gaps, found.rest)
+    rewritten = None if rewrite is None else rewrite.apply(text)
+    if rewritten is None:
+        return None
+    at = rewritten.find(result.turns[0].text.partition("\n")[0])
+    layout = find_layout(rewritten, result, at, words, vocabulary, blank=False) if at >= 0 else None
+    if layout is None or layout.order:
+        return None
+    layout.rewrite = rewrite
+    if isinstance(rewrite, Quoting):  # the first turn may have some or none
+        layout.begin = layout.begin.removesuffix('"')
+    return layout
 
 
 def _blank_head(layout: Layout, vocabulary: TurnWords) -> Layout:
@@ -136,15 +160,10 @@ def _find_fixed_layout(
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
     regular = clear and len(top) >= KEY and is_regular(top, before, gaps, spoken[0])
     order = [] if regular else gaps if clear else written
-    behind = _find_behind(rest, result, before)
+    behind = find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
-    tails, label = behind
-    before_value, after_value, unit = tails
-    remark = blank_remark(after_value, vocabulary)
-    if unit is None and remark.partition(WORDS)[0][-1:] not in ('"', "“", ">"):
-        remark = after_value  # words without a mark around them may be the last turn's
-    tails = (blank_remark(before_value, vocabulary, keyed=True), remark, unit)
+    tails, label = _blank_behind(behind[0], result, vocabulary), behind[1]
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -184,6 +203,18 @@ def _find_fixed_layout(
     return None if unclear else layout
 
 
+def _blank_behind(behind: Behind, result: Conversation, vocabulary: TurnWords) -> Behind:
+    """Return the texts around the probability with `WORDS` for what changes in them from reply to reply."""
+    before, after, unit = behind
+    remark = blank_remark(after, vocabulary)
+    if unit is None and remark.partition(WORDS)[0][-1:] not in ('"', "“", ">"):
+        remark = after  # words without a mark around them may be the last turn's
+    front = blank_attribute(before, result.probability)
+    if front == before:
+        front = blank_remark(before, vocabulary, keyed=True)
+    return front, remark, unit
+
+
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
     """Return the layout of these texts; `find_fixed_layout` adds its code and what may follow the turns."""
     top, head, below, gaps, before, order, _ = texts
@@ -194,19 +225,18 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     named = Repair.ROLE_NAME in result.repairs and any(
         len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
     )
-    edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
-    edges += "" if "_" in before_turns else "_"
-    starred = "*" * ({label[-1:] for label in (top, *gaps)} == {" "})
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     directed = not any(map(before_turns.__contains__, "[]"))
-    brackets = ("" if "(" in before_turns else "()") + ("[]" if directed else "")
+    firsts, lasts = _list_edges(top, gaps)
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
     inline = called and bool(beside)
-    marks += ["*_"] if inline else []
+    # After `«` in a turn, the general reader keeps a mark before it.
+    marks += ["*_"] * inline + ["«"] * (_LEADING.search(top) is not None)
+    own = match_own_words(_find_last_line(top), before, vocabulary)
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
+        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))) - {APART},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
@@ -218,10 +248,11 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         ordered=bool(order),
         inline=inline,
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
-        own=match_own_words(_find_last_line(top), before, vocabulary),
+        own=own,
+        unowned=WordMemory(partial(begins_no_line, own)),
         directed=directed,
-        firsts=frozenset(edges + brackets[::2] + starred),
-        lasts=frozenset(edges + ";" + brackets[1::2]),
+        firsts=firsts,
+        lasts=lasts,
         code=PLAIN,
     )
     between = sorted({*order} or before, key=len, reverse=True)
@@ -246,6 +277,17 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
 
 
+def _list_edges(top: str, gaps: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the marks with which a turn may begin like a word, and those with which it may end so."""
+    before_turns = "".join((top, *gaps))
+    edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
+    edges += "" if "_" in before_turns else "_"
+    starred = "*" * ({label[-1:] for label in (top, *gaps)} == {" "})
+    brackets = "" if "(" in before_turns else "()"
+    brackets += "" if any(map(before_turns.__contains__, "[]")) else "[]"
+    return frozenset(edges + brackets[::2] + starred), frozenset(edges + ";" + brackets[1::2])
+
+
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     """Return whether the texts around the turns are short, and give no probability before the last turn."""
     layout = "".join((top, *gaps, rest))
@@ -255,18 +297,6 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
         and "ended_by" not in layout
         and not _gives("".join(gaps))
     )
-
-
-def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
-    """Return the text before the first turn as it is, or around the probability that it gives."""
-    alone = VALUE.match(head)  # at the beginning, under no label
-    told = result.probability is not None and (alone is not None or is_likely(fold(head)))
-    values = [*VALUE.finditer(head)] if told else []
-    if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
-        return head, None
-    before, below = head[: values[0].start()], head[values[0].end() :]
-    apart = below[:1] == "\n" if alone else len(before) >= KEY and below and _is_apart(before, below)
-    return (before, below) if apart else (head, None)
 
 
 def _is_label(label: str, vocabulary: TurnWords) -> bool:
@@ -282,51 +312,6 @@ def _find_last_line(head: str) -> str:
 def _find_first_label(head: str) -> str:
     """Return the text before the first turn on its line."""
     return head.rpartition("\n")[2]
-
-
-def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> tuple[Behind, str] | None:
-    """Return the texts around the probability after the last turn, and a label before them that has only the
-    end marker; None where they are not clear."""
-    zeros = zero_digits(rest)
-    label, role = next(((gap, role) for gap, role in before.items() if zeros.startswith(gap)), ("", None))
-    if not _ends_as_read(rest, result, role):
-        return None
-    values = [*VALUE.finditer(rest)]
-    if len(values) > 1:  # all but one say something else
-        values = [value for value in values if _is_likely_line(rest, value.start(), result)]
-    rest = rest[len(label) :]
-    if len(values) != 1:
-        # The reply gives none, or before its turns.
-        clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
-        return (("", rest, None), label) if clear and not is_likely(fold(rest)) else None
-    start, end = (place - len(label) for place in values[0].span())
-    if start <= 0 or rest[0].isalnum() or not _is_apart(rest[:start], rest[end:]):
-        return None
-    return (rest[:start], rest[end:], find_unit(values[0][0])), label
-
-
-def _find_told(gaps: Sequence[str], result: Conversation) -> re.Pattern[str] | None:
-    """Return the line that gives the probability between two turns; None if there is none."""
-    found = [(gap, value) for gap in gaps for value in VALUE.finditer(gap)]
-    if len(found) != 1 or parse_probability(found[0][1][0]) != result.probability:
-        return None
-    gap, value = found[0]
-    zeros = zero_digits(gap, lettered=False)
-    others = {zero_digits(other, lettered=False) for other in gaps} - {zeros}
-    label = next((other for other in others if zeros.endswith(other)), None)
-    if label is None or value.end() > len(gap) - len(label) or not is_likely(fold(gap[: value.start()])):
-        return None
-    before, after = gap[: value.start()], gap[value.end() : -len(label)]
-    labels = "|".join([re.escape(other).replace("0", "[0-9]") for other in others])
-    told = f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}(?={labels})"
-    return re.compile(told) if before.strip() else None
-
-
-def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:
-    """Return whether the probability stands at this place, after words for it."""
-    value = VALUE.match(rest, at)
-    line = rest[rest.rfind("\n", 0, at) + 1 : at]
-    return value is not None and is_likely(fold(line)) and parse_probability(value[0]) == result.probability
 
 
 def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
@@ -352,21 +337,6 @@ def _list_kinds(*pieces: str) -> list[str]:
 def _is_marked(gap: str) -> bool:
     """Return whether a text between turns holds something that no turn of one line has in it."""
     return "\n" in gap or any(map(gap.__contains__, _NEVER + QUOTES))
-
-
-def _is_apart(before: str, after: str) -> bool:
-    """Return whether the texts around a probability can be no part of it."""
-    ends = after[:1]
-    return not (before[-1:] in tuple("0123456789.") or ends.isalnum() or ends == "%")
-
-
-def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:
-    """Return whether the text after the last turn has an end marker where the reader found one: of the role
-    that its label names, or of the last turn's."""
-    marked = find_marker(rest) is not None or ends_conversation(rest)
-    if result.ended_by is None:
-        return not marked
-    return marked and result.ended_by == (labelled or result.turns[-1].role)
 
 
 def _gives(text: str) -> bool:

@@ -18,8 +18,9 @@ import msgspec
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
-from edgen.reading.learned.asides import WORDS, is_aside, split_at
+from edgen.reading.learned.asides import WORDS, is_aside, repeats, split_at
 from edgen.reading.learned.notes import LabelNotes
+from edgen.reading.learned.rewrites import Padding, Quoting
 from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
@@ -94,12 +95,13 @@ class Layout(msgspec.Struct):
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
     confirmed: bool = False  # a second reply had it; an odd reply alone does not say how others are read
+    rewrite: Padding | Quoting | None = None  # to the form of the texts above
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
         """Return whether a text may be in this layout: cheap, as it is asked of many."""
         begins = self.begin in text[:_MOST_ASIDE] if self.aside else text.startswith(self.begin)
-        if not begins or self.notes is not None:
+        if not begins or self.notes is not None or self.rewrite is not None:
             return begins
         for (before, after, _), tail in self.tails.items():
             if tail.blank:
@@ -111,11 +113,12 @@ class Layout(msgspec.Struct):
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
         """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
         may be shown. None if the text departs from the layout."""
-        if self.notes is not None:
-            blanked = self.notes.blank(text, vocabulary)
-            if blanked is None:
-                return None
-            text = blanked
+        written = text if self.rewrite is None else self.rewrite.apply(text)
+        if self.notes is not None and written is not None:
+            written = self.notes.blank(written, vocabulary)
+        if written is None:
+            return None
+        text = written
         start = self._skip_head(text, vocabulary)
         if start < 0:
             return None
@@ -147,9 +150,7 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if self.woven:
             said, speakers = _join_in_turn(said), _join_in_turn(speakers)
-        if not tail.least <= len(said) <= tail.most or not speak_often(speakers):
-            return None
-        if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
+        if not tail.least <= len(said) <= tail.most or not self._may_speak(speakers):
             return None
         value = given if value is None else value
         probability = None if value is None else _parse_value(value)
@@ -168,6 +169,12 @@ class Layout(msgspec.Struct):
         turns = tuple(map(Turn, speakers, said))
         result = Conversation(turns, probability, ended_by, tail.repairs)
         return result, [turns[number] for number in suspects]
+
+    def _may_speak(self, speakers: Sequence[str]) -> bool:
+        """Return whether turns of these roles show that the texts between them are labels."""
+        if self.rows and (len(speakers) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
+            return False
+        return speak_often(speakers)
 
     def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
         """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
@@ -198,6 +205,7 @@ class Layout(msgspec.Struct):
             and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
+            and self.rewrite == other.rewrite
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
             and (self.uncounted is not None or not other.counted or self._counts_like(self.counted, other))
             and all(
@@ -295,7 +303,7 @@ class Layout(msgspec.Struct):
                 if len(value) <= LONGEST_VALUE and find_unit(value) == unit and not other:
                     return said, value, tail
             elif "\n" not in said and not (
-                is_likely(fold(said)) and (self.below is None or DIGITS.search(said))
+                is_likely(fold(said)) and ((self.below is None and self.told is None) or DIGITS.search(said))
             ):
                 return said, None, tail
         return None
@@ -325,6 +333,11 @@ def _split_blank_tail(
     fits = all(
         words is None
         # JSON with a line break in a text is repaired.
+        or (
+            unit is not None
+            and f"={WORDS}" in around.replace('"', "")
+            and repeats(words, _parse_value(back[0]))
+        )
         or (is_aside(words, vocabulary) and not ("\n" in words and f'"{WORDS}' in around))
         for words, around in ((front[1], before), (back[1], after))
     )

@@ -19,9 +19,10 @@ from functools import cache
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import is_aside
-from edgen.reading.learned.finder import KEY, find_layout, split_head
+from edgen.reading.learned.finder import find_layout
+from edgen.reading.learned.given_values import split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
-from edgen.reading.learned.texts import DIGITS
+from edgen.reading.learned.texts import DIGITS, KEY
 from edgen.reading.learned.turn_places import LONGEST
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import make_speaker_patterns

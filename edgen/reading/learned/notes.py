@@ -21,12 +21,14 @@ _DIGITS = compile_later("[0-9]+")
 _NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
 # The same in one set of characters, which is much faster. It holds digits, which `wordy_notes` rejects.
 _RUN = r"[^\W\d_][\w ,'’-]{1,40}+"
+_NUMBERING = r"[^\W\d_] ?"  # letters that number the lines of a table
 # A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
 _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 # The same with its brackets, on the line of the label: some labels may be without it.
 _BRACKETED = compile_later(rf"(?<=\S) ?[(\[]{_NOTE}[)\]](?=[:*_])")
 _PARTIAL = compile_later(r"[^\W\d_]+\Z")
 _LETTER = compile_later(r"[^\W\d_]")
+_QUOTES = ('"', "“", "„", "«")
 _KEY = 3  # letters
 _MOST = 0.4  # of a reply's characters
 
@@ -77,7 +79,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     starts: set[str] = set()
     closers: set[str] = set()
     known: set[str] = set()
-    closed = False
+    closed, single = False, True
     for role, some in labels.items():
         if len(some) > 1:
             start = find_common_start([*some])
@@ -89,18 +91,21 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
                 return None
             start = start[max(0, start.rfind("\n")) :]
             closed = closed or opened is None
+            single = single and all(len(note[0].strip()) == 1 for note in notes if note)
             known.update(note[0] for note in notes if note)
             if role == spoken[0] and top.endswith(end):  # as in the label of the first turn
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
             starts.add(start)
             closers.add(re.escape(end[: end.find("\n") + 1] or end[0]))
-    if not starts or (closed and any(" " in note.strip(" ,") for note in known)):
-        return None  # several words next to a name show the general reader no label
+    quoted = all(gap.endswith(_QUOTES) for gap in gaps)
+    if not starts or (closed and not quoted and any(" " in note.strip(" ,") for note in known)):
+        return None  # several words next to a name show the general reader no label, except before quotations
     shared = find_common_start([start[::-1] for start in starts])[::-1]
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
         starts = {shared}
     before = "|".join(sorted({re.escape(start).replace("0", "[0-9]+") for start in starts}))
-    pattern = re.compile(f"({before})({_RUN})(?={'|'.join(sorted(closers))})")
+    run = _NUMBERING if single else _RUN
+    pattern = re.compile(f"({before})({run})(?={'|'.join(sorted(closers))})")
     known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
 
@@ -115,7 +120,7 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     before = "|".join(sorted({start.replace("0", "[0-9]+") for start in starts}))
     blanks = {note[0][0] == " " for note in found}  # a blank that only one reply has belongs to no note
     blank = " ?" if len(blanks) > 1 else " " * blanks.pop()
-    return LabelNotes(re.compile(rf"({before})({blank}[(\[]{_RUN}[)\]])(?=[:*_])"), "", None)
+    return LabelNotes(re.compile(rf"({before})({blank}(?:\({_RUN}\)|\[{_RUN}\]))(?=[:*_])"), "", None)
 
 
 def drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> str:

@@ -82,6 +82,13 @@ def match_own_words(first: str, gaps: Iterable[str], vocabulary: TurnWords) -> r
     return compile_later(rf"(?i)\n(?>(?:[^\w\n]|[\d_]){{0,20}})(?:{'|'.join(own)})(?![^\W\d_])")
 
 
+def begins_no_line(own: re.Pattern[str] | None, word: str) -> bool:
+    """Return whether a pattern of `match_own_words` matches no line that begins with a word."""
+    return own is None or (
+        word[:1].isalpha() and own.match(f"\n{word}") is None and own.match(f"\n{word} x") is None
+    )
+
+
 def is_closed(gaps: Sequence[str], rest: str, *, ended: bool) -> bool:
     """Return whether what follows the last turn begins with the words and numbers after the others, if all of
     these have some."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
 
 DIGITS = compile_later("[0-9]+")
+KEY = 3  # characters by which layouts are looked up
 LONGEST_VALUE = 60  # characters of a probability
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
@@ -18,6 +20,7 @@ VALUE = compile_later(
     r"|[ ]per[ ]?cent\b))(?:[ ]\((?:[01][.,][0-9]{1,6}|[0-9]{1,3}[ ]?%)\))?|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
     r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
 )
+_NO_DIGITS = bytes(code for code in range(256) if code and not 48 <= code < 58)
 _NUMBER = compile_later(r"[\d.,]+|\A[A-Za-z-]+(?: (?!per)[A-Za-z]+)?")
 
 
@@ -26,6 +29,12 @@ def find_unit(value: str) -> str | None:
     """Return a probability without its numbers: nothing, `%`, `/`, ` out of `, ` percent`, ` (%)`; None if it
     is no probability."""
     return _NUMBER.sub("", value) if VALUE.fullmatch(value) else None
+
+
+def find_numbered(texts: Sequence[str]) -> list[str]:
+    """Return the texts that hold a digit."""
+    digits = "\0".join(texts).encode("utf-8", "surrogatepass").translate(None, _NO_DIGITS).split(b"\0")
+    return [text for text, some in zip(texts, digits, strict=True) if some]
 
 
 def zero_digits(text: str, *, lettered: bool = True) -> str:

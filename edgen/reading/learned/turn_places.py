@@ -23,11 +23,12 @@ class TurnPlaces(NamedTuple):
     joint: str
 
 
-def find_turns(text: str, turns: Sequence[Turn], at: int) -> TurnPlaces | None:
+def find_turns(text: str, turns: Sequence[Turn], at: int, *, quoted: bool = False) -> TurnPlaces | None:
     """Return the texts between the turns and after the last one, and how the turns are written; None where
-    one does not follow in the text. The first begins near `at`."""
+    one does not follow in the text. The first begins near `at`. `quoted`: turns may stand in quotation marks
+    even if the first does not."""
     before = TAG.sub("", text[:at])
-    codes = list_codes(before)
+    codes = list_codes('"' if quoted else before)
     code = QUOTED if '"' in before else PLAIN
     gaps = []
     joint = ""

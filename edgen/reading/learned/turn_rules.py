@@ -9,22 +9,25 @@ part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from operator import itemgetter, methodcaller
+from collections.abc import Sequence
+from operator import itemgetter
 
 import msgspec
 
 from edgen.core.text import compile_later
 from edgen.reading.learned.notes import drop_directions
-from edgen.reading.learned.texts import DIGITS
+from edgen.reading.learned.texts import find_numbered
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
+from edgen.reading.learned.turn_parts import APART, COLONS, TurnParts, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
     ENDS,
     STOPS,
     is_balanced,
     is_speech_alone,
     is_word,
+    share_beginning,
+    share_ending,
     share_lines,
     share_marks,
     stand_in_quotes,
@@ -51,7 +54,6 @@ from edgen.reading.text.surroundings import (
 
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
-_MANY = 4  # turns with marks that show another speaker next to a name: one search for names is cheaper
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _MARGINS = 3  # turns that have the margin of the layout
 
@@ -62,12 +64,9 @@ _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) 
 # Marks with which a line that ends the last turn begins, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
-# Those of `TELLING` that end a conversation, and that give a probability.
-_CLOSED = tuple(map(str.encode, TELLING[:4]))
-_GIVEN = tuple(map(str.encode, TELLING[5:]))
+_CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
+_BRACKETS = frozenset("([{<（")  # of end markers
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
-_BLANK_END = methodcaller("endswith", " ")
-_COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
 # A letter at the beginning of a line that may name a speaker.
 _LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
@@ -96,6 +95,7 @@ class TurnRules(msgspec.Struct):
     parted: bool  # words that belong to no turn stand above labels
     own: re.Pattern[str] | None
     """A line that begins like one of the layout, with a word that names no speaker elsewhere."""
+    unowned: WordMemory  # whether no such line begins with a word
     directed: bool  # a turn may hold stage directions in square brackets
     firsts: frozenset[str]  # marks with which a turn may begin like a word
     lasts: frozenset[str]  # marks with which a turn may end like a word
@@ -123,8 +123,9 @@ class TurnRules(msgspec.Struct):
         return before != (self.unfit, self.firsts, self.lasts, self.code, self.joint)
 
     def decode(self, said: list[str], text: str, vocabulary: TurnWords) -> str | None:
-        """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
-        whole = " ".join(said)
+        """Decode the turns in place; return the marks in them, with `APART` between turns. None if one may
+        belong to the layout."""
+        whole = APART.join(said)
         joined = False
         if self.joint:
             joined = self.joint in whole
@@ -132,7 +133,7 @@ class TurnRules(msgspec.Struct):
                 return None
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
-                whole = " ".join(said)
+                whole = APART.join(said)
         bare = drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
         escaped = self.code and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
@@ -154,11 +155,13 @@ class TurnRules(msgspec.Struct):
         if escaped:
             hint = ESCAPE_HINTS[self.code]
             said[:] = [decode_turn(turn, self.code) if hint in turn else turn for turn in said]
-            marks = find_marks(" ".join(said))
+            marks = find_marks(APART.join(said))
             if self.code == ENTITIES and not self.unfit.isdisjoint(marks):
                 return None
         elif bare is not whole:
             marks = find_marks(whole)
+        if marks.count(APART) >= len(said):
+            return None  # in a turn, it may belong to a table
         if marks.isprintable():  # most
             return marks
         printed = marks.replace("\n", "") if self.several or joined else marks
@@ -187,95 +190,79 @@ class TurnRules(msgspec.Struct):
         return not further or find_margin(said[:-1]) == margin
 
     def find_suspects(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> list[int] | None:
-        """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns.
+        """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns,
+        with `APART` between turns.
 
         None if a turn begins or ends unlike words, or holds something that a rule looks for.
         """
-        kinds = frozenset(marks)
-        if not self._stand_as_words(said, kinds):
+        if not all(said):
             return None
-        hints, colons = HINTS & kinds, _COLONS & kinds
-        whole = "\n".join(said)
-        broken = [text for text in said if "\n" in text] if "\n" in kinds else []
-        lined = self.begins or bool(broken)
-        marked = _find_any(hints - colons, said) if not (broken or self.ordered) else set()
-        many = len(marked) > _MANY and 2 * len(marks) < len(whole)  # in words of ASCII
-        searched = lined or self.inline or (many and not self.ordered)
-        letters = encode_letters(whole, marks=marks)
-        words = letters.split() if searched else ()
-        quiet = bool(searched) and vocabulary.quiet.have_all(words)  # most
-        named = vocabulary.speakers.intersection(() if quiet else words) if searched else None
-        # Words outside of the turns with several lines may name a speaker, except where the order alone does.
-        if self.inline and named:
+        turns = split_turns(said, marks, vocabulary)
+        if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
-        if lined and named:
-            near = named if self.ordered else encode_letters(" ".join(broken), marks=marks).split()
-            if not vocabulary.labels.isdisjoint(near):
-                return None
-        if not quiet and self._tells(said, whole, letters, lined=lined or self.ordered):
+        lined = self.begins or bool(turns.broken)
+        many = 2 * len(turns.hinted) > len(said) and 2 * len(marks) < len(turns.whole)  # in words of ASCII
+        if turns.broken or self.inline or (self.begins and self.ordered) or many:
+            turns.look_up_words(marks, vocabulary)
+        if not turns.quiet and self._hold_told_words(turns, vocabulary, lined=lined):
             return None
-        coloned = _find_any(colons, said) if colons else set()
-        if self._may_be_labelled(said, whole, coloned, vocabulary, lined=lined, quiet=quiet):
+        if lined and not self._are_plain(turns, vocabulary):
             return None
         if self.ordered:
-            if broken or "(" in kinds or not is_speech_alone(said) or len({*said}) < len(said):
+            if turns.broken or "(" in turns.kinds or not is_speech_alone(said) or len({*said}) < len(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
-            if not lined and any(map(fold(whole).__contains__, vocabulary.names)):
+            if not lined and any(map(fold(turns.whole).__contains__, vocabulary.names)):
                 return None
-        elif broken and len(broken) >= len(said) - 1 and share_lines(said):
+        elif turns.broken and len(turns.broken) >= len(said) - 1 and share_lines(said):
             return None
-        if lined and not self._are_plain(said, whole, kinds, named, vocabulary, quiet=quiet):
+        if self.translated and any(_LISTED.search(said[number]) for number in turns.coloned):
             return None
-        if self.translated and any(_LISTED.search(said[number]) for number in coloned):
-            return None
-        if ":" in colons and vocabulary.unlabelling.have_all(
-            [" ".join(text.rsplit(" ", 2)[-2:]) for text in whole.split(":")[:-1]]
-        ):
-            coloned = _find_any(colons - {":"}, said)
-        if named is not None and not (broken and _begin_with_letters(whole, kinds)):
-            # Other marks than a colon show a speaker by a name alone.
-            suspects = _find_any([name.decode() for name in named], [*map(str.lower, said)] if named else [])
-        else:
-            suspects = {*range(len(said))}
-        if suspects:
-            suspects &= marked or _find_any(hints - _COLONS, said)
-        return sorted(suspects | coloned)
+        return _list_suspects(turns, vocabulary) if turns.hinted else []
 
-    def _may_be_labelled(
-        self,
-        said: Sequence[str],
-        whole: str,
-        coloned: set[int],
-        vocabulary: TurnWords,
-        *,
-        lined: bool,
-        quiet: bool,
-    ) -> bool:
-        """Return whether a turn may hold a label of this layout, or begin with a role's. `coloned`: the
-        numbers of the turns with colons; `quiet`: none of their words names a speaker."""
-        if lined and self.own is not None and self.own.search(f"\n{whole}") is not None:
-            return True
-        if quiet or not (self.tagged or coloned):
+    def _hold_told_words(self, turns: TurnParts, vocabulary: TurnWords, *, lined: bool) -> bool:
+        """Return whether words of the turns may name a speaker to the layout, end the conversation, head a
+        part or give a probability. `lined`: a turn may begin a line or have several."""
+        if turns.named:
+            if self.inline:
+                return True
+            # Words outside of turns with several lines may name one, except where the order alone does.
+            near = turns.named if self.ordered else split_words(turns.broken)
+            if lined and not vocabulary.labels.isdisjoint(near):
+                return True
+        headed = lined or self.ordered
+        return (
+            self._close(turns, vocabulary, headed=headed)
+            or self._give(turns.said, lined=headed)
+            or self._may_be_labelled(turns, vocabulary)
+        )
+
+    def _may_be_labelled(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
+        """Return whether a turn may begin with a role's label."""
+        if not (turns.coloned or self.tagged):
             return False
-        if self.own is not None and coloned and any(map(fold(whole).__contains__, vocabulary.names)):
-            return True  # a label, or a legend's
-        begun = said if self.tagged else [said[number] for number in coloned]
+        coloned = [turns.said[number] for number in turns.coloned]
+        if self.own is not None and coloned:
+            near = fold(APART.join(coloned))
+            if any(map(near.__contains__, vocabulary.names)):
+                return True  # a label, or a legend's
+        begun = turns.said if self.tagged else coloned
         return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
     def _stand_as_words(self, said: Sequence[str], kinds: frozenset[str]) -> bool:
         """Return whether each turn begins and ends like words, and its last quotation is whole."""
-        if not all(said):
-            return False
         firsts, lasts = "".join(map(_FIRST, said)), "".join(map(_LAST, said))
-        if not firsts.isalnum() and not (
-            all(map(is_word, {*firsts} - self.firsts))
-            and all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in said)
-        ):
+        marked = [] if firsts.isalnum() else [text for text in said if not text[0].isalnum()]
+        if marked and not all(map(is_word, {text[0] for text in marked} - self.firsts)):
             return False
-        if not all(map(is_word, {*lasts.strip(STOPS)} - ENDS - self.lasts)):
+        if not all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in marked):
+            return False
+        unstopped = lasts.strip(STOPS)
+        if unstopped and not all(map(is_word, {*unstopped} - ENDS - self.lasts)):
             return False
         if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
+            return False
+        if share_beginning(said, firsts, lasts) or (unstopped and share_ending(said, lasts)):
             return False
         if self.inline and not ENDS.issuperset(lasts):
             return False
@@ -283,76 +270,105 @@ class TurnRules(msgspec.Struct):
             return True
         return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
 
-    def _tells(self, said: Sequence[str], whole: str, letters: bytes, *, lined: bool) -> bool:
-        """Return whether a turn may end the conversation, give the probability, or hold a heading. `letters`:
-        the turns' (`encode_letters`)."""
+    def _close(self, turns: TurnParts, vocabulary: TurnWords, *, headed: bool) -> bool:
+        """Return whether a turn may end the conversation, or hold a heading."""
+        said, whole = turns.said, turns.whole
+        if _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated:
+            # An end marker or a heading ends a line; a heading may have a number.
+            others = set() if turns.usual and not headed else vocabulary.unending.find_others(turns.lasts)
+            if others and headed and all(other[:1].isdecimal() for other in others):
+                before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
+                others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
+            if not others:
+                return False
+        letters = encode_letters(whole, marks=find_marks(whole))
         closed = any(map(letters.__contains__, _CLOSED))
         if closed and self.translated:
             return True
         told = self.parted or self.own is not None  # or else only a marker with its marks counts
         if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
-        if lined or self.tagged:
-            given = any(map(letters.__contains__, _GIVEN)) and is_likely(fold(whole))
-        else:
-            given = is_likely(fold(said[-1]))
-        if given and self._gives(said, lined=lined):
-            return True
-        headed = lined and (closed or b"transcript" in letters)
-        return headed and may_head(fold(whole)) and HEADING.search(whole) is not None
+        return (
+            headed
+            and (closed or b"transcript" in letters)
+            and may_head(fold(whole))
+            and HEADING.search(whole) is not None
+        )
 
-    def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
+    def _give(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
-        if self.tagged and any(
-            is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
-        ):
-            return True
-        texts = [text for text in said[:-1] if DIGITS.search(text) and mentions(text)] if lined else said[-1:]
+        if self.tagged:
+            begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
+            if is_likely(fold(begun)):
+                return True
+        if lined:
+            texts = [text for text in find_numbered(said[:-1]) if mentions(text)]
+        else:
+            texts = said[-1:] if is_likely(fold(said[-1])) else []
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _are_plain(
-        self,
-        said: Sequence[str],
-        whole: str,
-        kinds: frozenset[str],
-        named: frozenset[bytes] | None,
-        vocabulary: TurnWords,
-        *,
-        quiet: bool,
-    ) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
-        of theirs that may name somebody; None if they are unknown. `quiet`: as of each of their words."""
-        if "(" in kinds:
+    def _are_plain(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
+        if "(" in turns.kinds:
             return False
-        lines = whole.split("\n") if "\n" in kinds else said
+        lines, firsts, named = turns.lines, turns.firsts, turns.named
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        firsts = [line.partition(" ")[0] for line in lines if line] if clear else ()
-        starts: Sequence[Sequence[str]] = ()
-        if not firsts or not vocabulary.opening.have_all(firsts):
-            starts = [line.partition(" ") if clear else line.split(" ", 2) for line in lines if line]
-        others = vocabulary.opening.find_others([start[0] for start in starts])
-        if others and clear and all(map(_BULLETS.__getitem__, others)):
-            items = [start[2].partition(" ")[0] for start in starts if start[0] in others]
-            others = vocabulary.opening.find_others(items) and others
-        if others:
-            starting = [line for line in lines if line and line.partition(" ")[0] in others]
-            if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(said[:-1])):
-                return False  # margins of blocks are taken away from some turns alone, or are shared
-            starts = _split_starts(starting if clear else lines)
-            if not all(map(vocabulary.begin_plainly, starts)):
-                return False
-        if not (clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
+        if not clear and not vocabulary.plain.have_all(
+            [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
+        ):
             return False
-        colons = _COLONS & kinds
-        if self.named and colons and any(_PERSON.match(lines[number]) for number in _find_any(colons, lines)):
+        owned = self.own is not None and not self.unowned.have_all(firsts)
+        if owned and self.own.search("\n" + turns.whole) is not None:
             return False
-        last = said[-1]
+        if not turns.usual and not self._begin_plainly(turns, vocabulary, clear=clear):
+            return False
+        if self.named and any(_PERSON.match(line) for line in lines if ":" in line or "：" in line):
+            return False
+        last = turns.said[-1]
         starting = [line.partition(" ")[0] for line in last.split("\n") if line]
-        if quiet and _ENDING.isdisjoint(kinds) and vocabulary.speaking.have_all(starting):
+        if turns.quiet and _ENDING.isdisjoint(turns.kinds) and vocabulary.speaking.have_all(starting):
             return True
-        return not _may_end(last, kinds, vocabulary) or not any(
+        return not _may_end(last, turns.kinds, vocabulary) or not any(
             _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
+
+    def _begin_plainly(self, turns: TurnParts, vocabulary: TurnWords, *, clear: bool) -> bool:
+        """Return whether no line begins as a label, a heading or a key. `clear`: no word of the turns names a
+        speaker."""
+        others = vocabulary.opening.find_others(turns.firsts)
+        if not others:
+            return True
+        starting = [line for line, first in zip(turns.lines, turns.firsts, strict=True) if first in others]
+        if clear and all(map(_BULLETS.__getitem__, others)):
+            items = [line.partition(" ")[2].partition(" ")[0] for line in starting]
+            if vocabulary.opening.have_all(items):
+                return True
+        if any(line[0] in " \t" for line in starting) and (self.begins or find_margin(turns.said[:-1])):
+            return False  # margins of blocks are taken away from some turns alone, or are shared
+        starts = _split_starts(starting)
+        return all(map(vocabulary.begin_plainly, starts)) and (
+            clear or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
+        )
+
+
+def _list_suspects(turns: TurnParts, vocabulary: TurnWords) -> list[int]:
+    """Return the numbers of the turns in which another speaker may be shown, of those with marks for it."""
+    said, coloned = turns.said, turns.coloned
+    parts = [part for number in coloned for part in said[number].split(":")[:-1]]
+    if "：" not in turns.kinds and vocabulary.unlabelling.have_all(
+        [" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]
+    ):
+        coloned = []
+    others = (HINTS & turns.kinds) - COLONS
+    # Other marks than a colon show a speaker by a name alone, or by a letter at the beginning of a line.
+    lettered = bool(turns.broken) and _begin_with_letters(turns.whole, turns.kinds)
+    if not others or (turns.quiet and not lettered):
+        return [*coloned]
+    marked = [number for number in turns.hinted if not others.isdisjoint(turns.held[number])]
+    if not lettered:
+        names = [name.decode() for name in turns.find_names(marked, vocabulary)]
+        marked = [n for n in marked if any(map(said[n].lower().__contains__, names))] if names else []
+    return sorted({*marked, *coloned})
 
 
 def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
@@ -372,16 +388,9 @@ def _split_starts(lines: Sequence[str]) -> list[list[str]]:
     return [start[1:] if _BULLETS[start[0]] else start for start in starts]
 
 
-def _find_any(pieces: Iterable[str], texts: Sequence[str]) -> set[int]:
-    """Return the numbers of the texts that hold one of some pieces."""
-    return {number for piece in pieces for number, text in enumerate(texts) if piece in text}
-
-
 def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
     """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
-    return (
-        not _LETTER_ENDS.isdisjoint(marks) or any(map(_BLANK_END, whole.split("-")[:-1]))
-    ) and _LETTERED.search(whole) is not None
+    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from edgen.core.text import compile_later
 from edgen.reading.lines.shared_marks import have_key
-from edgen.reading.text.characters import are_spoken
+from edgen.reading.text.characters import are_spoken, find_common_start
 
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
+_WORDS = 4  # blanks of a sentence
+# A character that the same words at the beginnings of sentences do not hold.
+_LABEL = compile_later(r"(?![,.;…])[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
+_LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
 
@@ -39,6 +44,43 @@ def share_marks(firsts: str, lasts: str) -> bool:
     return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 
+def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
+    """Return whether many turns have the same mark, number or name in front, or stand between the same marks:
+    these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
+    few, most = max(_LEAST, len(said) // _FRAME), max(_LEAST, 3 * len(said) // 8)
+    for first in {*firsts}:
+        if firsts.count(first) < (most if first.isalnum() else few):
+            continue
+        alike = {text for text in said if text[0] == first}
+        shared = len({text[1:2] for text in alike}) == 1
+        start = find_common_start([*alike])[1:] if shared else ""
+        if first.isalnum():
+            if len(alike) >= most and _LABEL.search(start) is not None:
+                return True
+        # Emphasis of a part of a turn has two marks.
+        elif first in start or max(lasts.count(first), _count_unclosed(alike, first)) >= few:
+            return True
+    seconds = "".join([text[1:2] for text in said])
+    if seconds.replace(" ", "").isalpha():
+        return False
+    keyed = [text[:2] for text in {*said} if text[0].isalnum() and _LABEL.match(text, 1) is not None]
+    return any(keyed.count(key) >= few for key in keyed)
+
+
+def _count_unclosed(texts: Collection[str], mark: str) -> int:
+    """Return how many texts have a mark of emphasis without its pair."""
+    return sum([text.count(mark) % 2 for text in texts]) if mark in "*_" else 0
+
+
+def share_ending(said: Sequence[str], lasts: str) -> bool:
+    """Return whether most turns end with the same character, which ends no sentence, or one is a word that
+    ends none."""
+    half = len(lasts) // 2
+    return any(last.isalnum() and lasts.count(last) >= half for last in {*lasts}) or any(
+        " " not in text for text in said if text[-1].isalnum()
+    )
+
+
 def is_balanced(text: str) -> bool:
     """Return whether quotation marks are opened as often as closed."""
     return (
@@ -61,7 +103,10 @@ def share_lines(said: Sequence[str]) -> bool:
 
 
 def is_speech_alone(said: Sequence[str]) -> bool:
-    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
+    """Return whether turns are sentences that share no beginning which could be taken for the layout's. The
+    first one cannot be a heading."""
+    if said[0].count(" ") < _WORDS or said[0][-1] not in ENDS:
+        return False
     # Numbers and a list's letters count as one beginning.
     beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
     return len(beginnings) > len(said) / _FRAME + 1 and (

@@ -42,6 +42,10 @@ TELLING = (
     "chance",
 )
 _STEMS = (*map(str.encode, TELLING), b"likel")
+# The first word of a sentence, and the last one.
+_BEGUN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*[,.!?…]*")
+_STOPPED = compile_later(r"(?:[^\W_]|['’])+(?:-[^\W_]+)*[.!?…]+")
+_LAST_STEMS = (*TELLING[:5], "end", "over")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
@@ -263,6 +267,18 @@ class TurnWords:
         )
         """Whether a word, in letters of UTF-8, names no speaker, and no word of a role's name and none of
         `TELLING` is in it."""
+        self.unending = WordMemory(
+            lambda word: not any(map(fold(word).__contains__, _LAST_STEMS)) and not word[:1].isdecimal()
+        )
+        """Whether neither an end marker nor a heading ends with a word."""
+        self.stopping = WordMemory(
+            lambda word: (
+                _STOPPED.fullmatch(word) is not None and not any(map(word.lower().__contains__, _LAST_STEMS))
+            )
+        )
+        """Whether a sentence ends with a word, but no end marker."""
+        self.beginning = WordMemory(lambda word: _BEGUN.fullmatch(word) is not None and self.opening[word])
+        """Whether a sentence begins with a word, but no label, heading or key."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
         self._second = _remember_other_words(_SECOND_STEMS, frozenset())
