@@ -54,6 +54,8 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_CLOSES = '"”»'
+_BEFORE_TEXT = " |>*_-0123456789.)"
 _QUOTED_LINE = compile_later(r"(?m)^> ?")
 _ENDS_SIGN = " .,;:*_\"')]>|\n"
 _AFTER_SIGN = frozenset(_ENDS_SIGN)
@@ -368,6 +370,10 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if mark is not None and mark[0][0] == said[:1] == '"':
                 said = decode(f'{said}"', '",')
+            elif (
+                mark is not None and mark[0][0] in _CLOSES and _OPENS.match(said.lstrip(_BEFORE_TEXT)) is None
+            ):
+                said += mark[0][0]  # of a quotation at the end of the text
             if not said.strip():
                 return None
             return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()

@@ -104,7 +104,7 @@ def follow_texts(found: Lines) -> bool:
     before = [found.lead, *bodies]
     return (
         len(bodies) >= _FEW
-        and all(text.strip() and text.rstrip(" \t")[-1:] != "\n" for text in before)
+        and all(text.strip() and not text.rstrip(" \t").endswith(("\n", "|>")) for text in before)
         and all(
             body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
             for body in bodies

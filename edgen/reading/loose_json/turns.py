@@ -234,11 +234,11 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
 
 
 def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
-    """Return the turns of a list of objects with unknown keys.
+    """Return the turns of a list of objects with unknown keys, or of rows.
 
     All values under the speaker's key are roles, of which two speak. The longest texts are the turns.
     """
-    objects = [_flatten(item) for item in items if is_object(item)]
+    objects = [_flatten(item) for item in items if isinstance(item, CONTAINERS)]
     objects = [item for item in objects if len(item) > 1]
     if len(objects) < 2:
         return []
@@ -262,9 +262,12 @@ def _find_speakers(names: Iterable[str], roles: RoleWords) -> set[str]:
 
 
 def _flatten(item: Any) -> dict[str, Any]:
-    """Return the members of an object and of the objects in it, under keys such as `actor.kind`."""
+    """Return the members of an object and of the objects in it, under keys such as `actor.kind`.
+
+    The members of a list are under their places.
+    """
     flat: dict[str, Any] = {}
-    for key, child in list_members(item):
+    for key, child in list_members(item) if is_object(item) else ((str(i), v) for i, v in enumerate(item)):
         if is_object(child):
             flat.update({f"{key}.{name}": inner for name, inner in list_members(child)})
         else:

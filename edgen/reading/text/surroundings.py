@@ -35,7 +35,7 @@ STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPE
 _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
 # A number or a time before a label, and a mark after it: `[09:40] * `, `17 | `, `[9:40] <`.
 _NUMBER = (
-    r"(?:(?:(?:ts=|time=)?\d[\d:./T-]{0,20}Z?[\])]?(?:[ \t]{1,3}(?:[|*][ \t]{1,3})?|[|])){1,2}[<(*]{0,2})?"
+    r"(?:(?:(?:ts=|time=)?\d[\d:./T-]{0,20}Z?[\])]?(?:[ \t]{1,3}(?:[|*][ \t]{1,3})?|[|])){1,2}[<(*\[]{0,2})?"
 )
 # In its last turn.
 LAST_STOP = compile_later(

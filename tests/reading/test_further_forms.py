@@ -1,0 +1,67 @@
+"""Further forms that the reader once misread: tuples, tokens before the first turn, lines after the last."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgen.core.values import Conversation
+from edgen.reading import read
+from edgen.reading.conversation import read_unknown
+from edgen.reading.roles import TEACHER_STUDENT
+
+SAID = [
+    "Good morning! What do you know (so far) about light?",
+    "It's quick, I think: it needs no time.",
+    'Who told you "no time"?',
+    "Nobody. Is that wrong?",
+    "Let us measure it with a mirror then.",
+    "That sounds like work, doesn't it?",
+]
+ROLES = ["Teacher", "Student"] * 3
+TURNS = [*zip(ROLES, SAID, strict=True)]
+
+
+def join(form: str, separator: str = "\n") -> str:
+    return separator.join(form.format(r=role, l=role.lower(), t=said) for role, said in TURNS)
+
+
+def assert_read(text: str, probability: float | None = 0.4) -> None:
+    """Check that a first reply of a layout is read without a loss, and later ones, too."""
+    for result in (read_unknown(text, TEACHER_STUDENT), read(text), read(text), read(text)):
+        assert isinstance(result, Conversation), result
+        assert [(turn.role, turn.text) for turn in result.turns] == TURNS
+        assert result.probability == probability
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr({"done": True, "turns": TURNS, "probability": 0.4}),
+        f"{TURNS!r}\nProbability: 0.4",
+        f"{[(*turn, 'calm') for turn in TURNS]!r}\nProbability: 0.4",
+        f"{[(number, *turn, 0.5) for number, turn in enumerate(TURNS, 1)]!r}\nProbability: 0.4",
+    ],
+)
+def test_tuples_in_a_list_are_rows(text: str) -> None:
+    assert_read(text)
+
+
+def test_doubled_braces_around_words_are_no_json() -> None:
+    assert_read(join("{{{{{r}|{t}}}}}") + "\n{{Probability|0.4}}")
+
+
+def test_a_token_of_a_chat_template_before_the_first_label_is_no_text() -> None:
+    turns = join("<|start_header_id|>{l}<|end_header_id|>\n\n{t}<|eot_id|>", "")
+    assert_read(f"<|begin_of_text|>{turns}\nProbability: 0.4")
+
+
+def test_a_probability_in_brackets_after_a_time_ends_the_turns() -> None:
+    assert_read(join("[2030-01-01T09:00:00Z] [{r}] {t}") + "\n[2030-01-01T09:10:00Z] [PROBABILITY] 0.4")
+
+
+def test_a_quotation_before_the_speaker_keeps_its_last_mark() -> None:
+    turns = join("| {t} | {r} |").replace("with a mirror then.", 'with a "mirror"')
+    text = f"| Text | Speaker |\n|---|---|\n{turns}\n\nProbability: 0.4"
+    result = read(text)
+    assert isinstance(result, Conversation)
+    assert result.turns[4].text == 'Let us measure it with a "mirror"'
