@@ -65,7 +65,7 @@ _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 # The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
-    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}}?)(?:[:：=]|\s[–—-]\s)"
+    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}}?)(?:[:：=】]|\s[–—-]\s)"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
 _NUMBER_ALONE = compile_later(r"\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?")

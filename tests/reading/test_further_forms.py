@@ -65,3 +65,35 @@ def test_a_quotation_before_the_speaker_keeps_its_last_mark() -> None:
     result = read(text)
     assert isinstance(result, Conversation)
     assert result.turns[4].text == 'Let us measure it with a "mirror"'
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        "\n\nTHE END\n\nProbability: 0.4",
+        "\n\n(The bell rings again.)\n\nProbability: 0.4",
+        "\n\nNumber of turns: 12\nProbability: 0.4",
+        "\n\nStudent's understanding: 40%",
+        "\n\nConfidence score: 0.4",
+        "\n\n| Metric | Value |\n|---|---|\n| Probability | 0.4 |",
+    ],
+)
+@pytest.mark.parametrize("turns", [4, 6])
+def test_lines_below_the_last_turn_are_no_speech(foot: str, turns: int) -> None:
+    text = "\n".join(join("{r}: {t}").split("\n")[:turns]) + foot
+    for result in (read_unknown(text, TEACHER_STUDENT), read(text), read(text), read(text)):
+        assert isinstance(result, Conversation)
+        assert [(turn.role, turn.text) for turn in result.turns] == TURNS[:turns]
+        assert result.probability == 0.4
+
+
+@pytest.mark.parametrize("last", ["The point is:\n\n(2, 3)", "So I get:\n\nx = 12", "Then:\n\nAnswer: 12"])
+def test_a_value_below_the_words_of_the_last_turn_is_speech(last: str) -> None:
+    result = read_unknown(join("{r}: {t}").replace(SAID[-1], last) + "\n\nProbability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert result.turns[-1].text == last
+
+
+def test_a_probability_in_brackets_of_another_language() -> None:
+    turns = join("【{r}】{t}").replace("Teacher", "老师").replace("Student", "学生")
+    assert_read(f"{turns}\n\n【概率】0.4")

@@ -56,6 +56,11 @@ _BELOW = compile_later(
     r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
     rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
 )
+# The same after a blank line: words in brackets, a count of turns.
+_BELOW_BLANK = compile_later(
+    r"(?i)[^\S\n]*+(?:[*_]{0,2}\((?=[^()\n]*[^\W\d_]{2}[ ][^\W\d_])[^()\n]{1,200}\)\W{0,3}\Z"
+    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,4}(?:turns|exchanges|messages|words)[*_]{0,3}[ ]?[:=][*_ ]{0,4}\d{1,4}\W*+\Z)"
+)
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
@@ -201,8 +206,8 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
-    if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
-        said, foot = _split_foot(said)
+    if "\n" in said and not (inside.several or ended):
+        said, foot = _split_foot(said) if len(lines) >= _MANY else _split_value(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -240,10 +245,18 @@ def _split_foot(said: str) -> tuple[str, str]:
     while at >= 0:
         below = said.find("\n", at + 1)
         line = said[at + 1 : below if below >= 0 else len(said)]
-        if _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
+        below_blank = said[:at].rstrip(" \t")[-1:] == "\n" and _BELOW_BLANK.match(line)
+        if below_blank or _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
             return said[:at].rstrip(), said[at:]
         at = below
     return said, ""
+
+
+def _split_value(said: str) -> tuple[str, str]:
+    """Return the text of the last turn and the paragraph under it, if a value under a label is all of it."""
+    above, blank, last = said.rstrip().rpartition("\n\n")
+    valued = blank and "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
+    return (above.rstrip(), f"\n{last}") if valued else (said, "")
 
 
 def _is_comma_list(texts: list[str]) -> bool:
