@@ -97,3 +97,17 @@ def test_a_value_below_the_words_of_the_last_turn_is_speech(last: str) -> None:
 def test_a_probability_in_brackets_of_another_language() -> None:
     turns = join("【{r}】{t}").replace("Teacher", "老师").replace("Student", "学生")
     assert_read(f"{turns}\n\n【概率】0.4")
+
+
+@pytest.mark.parametrize("between", ["(10 minutes later)", "**Conversation (continued)**", "*(The bell rings.)*"])
+def test_an_aside_between_turns_of_one_line_is_no_speech(between: str) -> None:
+    turns = join("{r}: {t}").replace("\nTeacher: Let us", f"\n\n{between}\n\nTeacher: Let us")
+    assert_read(f"{turns}\n\nProbability: 0.4")
+
+
+def test_words_in_brackets_below_a_turn_of_several_lines_are_speech() -> None:
+    said = "Nobody:\n- you\n- she\n\n(I made that up.)"
+    turns = join("{r}: {t}").replace(SAID[3], said)
+    result = read_unknown(f"{turns}\n\nProbability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert result.turns[3].text == said

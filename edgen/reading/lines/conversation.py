@@ -246,17 +246,22 @@ def _split_foot(said: str) -> tuple[str, str]:
         below = said.find("\n", at + 1)
         line = said[at + 1 : below if below >= 0 else len(said)]
         below_blank = said[:at].rstrip(" \t")[-1:] == "\n" and _BELOW_BLANK.match(line)
-        if below_blank or _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
+        if (
+            below_blank
+            or _BELOW.match(line)
+            or any(map(str.isdigit, surroundings.read_value_of_line(line) or ""))
+        ):
             return said[:at].rstrip(), said[at:]
         at = below
     return said, ""
 
 
 def _split_value(said: str) -> tuple[str, str]:
-    """Return the text of the last turn and the paragraph under it, if a value under a label is all of it."""
-    above, blank, last = said.rstrip().rpartition("\n\n")
-    valued = blank and "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
-    return (above.rstrip(), f"\n{last}") if valued else (said, "")
+    """Return the text of the last turn and the paragraph under it, if this is a value or the rows of a table."""
+    above, _, last = said.rstrip().rpartition("\n\n")
+    valued = "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
+    rows = all(line[:1] == "|" for line in last.split("\n"))
+    return (above.rstrip(), f"\n{last}") if above and (valued or rows) else (said, "")
 
 
 def _is_comma_list(texts: list[str]) -> bool:

@@ -324,22 +324,11 @@ def _find_stop(body: str, last: bool, fenced: bool, bracketed: bool) -> int:
             if kind == "label":
                 labelled = at if labelled < 0 else labelled
             elif not in_code:
-                if kind != "likely":
-                    return at
-                # An assessment under a label of its own leads up to the probability, as rows of a table do.
-                return labelled if labelled >= 0 else _find_table_start(said, at, line_end)
+                # An assessment under a label of its own leads up to the probability.
+                return labelled if kind == "likely" and labelled >= 0 else at
             else:
                 held_back = at
     return held_back if held_back >= 0 else len(body)
-
-
-def _find_table_start(said: str, at: int, least: int) -> int:
-    """Return the start of the first of the table's rows up to the one at `at`, after the place `least`."""
-    while said[at : at + 1] == "|" and (above := said.rfind("\n", least, at - 1) + 1) > 0:
-        if said[above : above + 1] != "|":
-            break
-        at = above
-    return at
 
 
 def _stops(kind: str | None, said: str, at: int, last: bool, bracketed: bool) -> bool:
