@@ -99,7 +99,9 @@ def test_a_probability_in_brackets_of_another_language() -> None:
     assert_read(f"{turns}\n\n【概率】0.4")
 
 
-@pytest.mark.parametrize("between", ["(10 minutes later)", "**Conversation (continued)**", "*(The bell rings.)*"])
+@pytest.mark.parametrize(
+    "between", ["(10 minutes later)", "**Conversation (continued)**", "*(The bell rings.)*"]
+)
 def test_an_aside_between_turns_of_one_line_is_no_speech(between: str) -> None:
     turns = join("{r}: {t}").replace("\nTeacher: Let us", f"\n\n{between}\n\nTeacher: Let us")
     assert_read(f"{turns}\n\nProbability: 0.4")
@@ -111,3 +113,20 @@ def test_words_in_brackets_below_a_turn_of_several_lines_are_speech() -> None:
     result = read_unknown(f"{turns}\n\nProbability: 0.4", TEACHER_STUDENT)
     assert isinstance(result, Conversation)
     assert result.turns[3].text == said
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Here is a talk between a teacher named Ms. Ray and a student named Bo:",
+        "The teacher (Ms. Ray) talks with the student (Bo) about light.",
+        "In this lesson, the teacher, Ms. Ray, helps a student, Bo.",
+        "A talk between teacher Ms. Ray and her student Bo.",
+        "**Ms. Ray** is the teacher and **Bo** is the student.",
+        "Participants: Ms. Ray, the teacher, and Bo, a student.",
+        "A chat between Ms. Ray (the teacher) and Bo (her student)",
+    ],
+)
+def test_a_sentence_before_the_turns_says_who_is_who(head: str) -> None:
+    turns = join("{r}: {t}").replace("Teacher:", "Ms. Ray:").replace("Student:", "Bo:")
+    assert_read(f"{head}\n\n{turns}\n\nProbability: 0.4")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from edgen.core.text import compile_later
 from edgen.reading.lines.line import find_kind
 from edgen.reading.lines.speakers import Speakers, list_known_speakers
 from edgen.reading.roles import RolePattern, RoleWords
@@ -17,16 +18,20 @@ _NEAR = 40  # characters between the beginning of a short name and the role's na
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
-_AFTER = 4  # characters of a definition after the role's name: ` (T)`
-# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
+_AFTER = 60  # characters of a definition after the role's name: ` (T)`, ` named Ann`
+# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`; `a
+# teacher named Ann`.
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?:(?m:^)[^\w\n]{0,6}|[ ])(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
-    r"(?:[*_]{0,3}(?:[ ](?:\(|[-–—][ ])|:[ ])|[ ](?:is|plays)[ ])(?:the\s|an?\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"|(?:(?m:^)[^\w\n]{0,6}|[ ][*_]{0,3})(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
+    r"[*_]{0,3}(?:[ ](?:\(|[-–—][ ]|(?:is|plays)[ ])|:[ ]|,[ ](?=(?:the|an?|his|her)[ ]))(?:(?:the|an?|his|her)\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"|(?:(?<=\w[ ])(?i:ROLE)[ ]|(?i:ROLE)(?:,[ ]|,?[ ](?:named|called)[ ]|[ ]\())(?P<called>[A-Z][\w.'’-]{1,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})(?<!\.)"
 )
+_CALLED = compile_later(r"(?:,? (?:named |called )?| \()[A-Z]\w")  # after a role's name: a person's
 _BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
-_LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
+_LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(", ",")
+_ARTICLES = ("the", "a", "an", "his", "her")
 
 
 def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
@@ -41,8 +46,8 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
     parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
     for part in parts:
         for match in _find_definitions(part, roles):
-            short = match["short"] or match["person"] or match["letter"]
-            role = match["role"] or match["of"] or match[0].partition(" ")[0]
+            short = match["short"] or match["person"] or match["letter"] or match["called"]
+            role = match["role"] or match["of"] or match[0].partition(" ")[0].rstrip(",")
             if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
                 found.setdefault(short, known[role.lower()])
                 often[short] += 1
@@ -86,12 +91,13 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
 
 def _list_short_names(part: str, at: int, end: int) -> list[str]:
     """Return possible short names for the role whose name stands at part[at:end]."""
-    behind = [part[end : end + 3]] if part.startswith(" (", end) else []
+    behind = [part[end : end + _AFTER]] if part.startswith(" (", end) or _CALLED.match(part, end) else []
     near = max(0, at - _NEAR)
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
     if len(before) < 2:
         return behind
-    before = before.removesuffix("the").removesuffix(" an").removesuffix(" a").rstrip()
+    article = before.rpartition("(")[2].rpartition(" ")[2]
+    before = before.removesuffix(article).rstrip() if article in _ARTICLES else before
     mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
     short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
     return behind + [one for one in short if not one[0].islower()]
