@@ -130,3 +130,48 @@ def test_words_in_brackets_below_a_turn_of_several_lines_are_speech() -> None:
 def test_a_sentence_before_the_turns_says_who_is_who(head: str) -> None:
     turns = join("{r}: {t}").replace("Teacher:", "Ms. Ray:").replace("Student:", "Bo:")
     assert_read(f"{head}\n\n{turns}\n\nProbability: 0.4")
+
+
+@pytest.mark.parametrize(
+    ("form", "begun"),
+    [
+        ("**{r}:** {t}", "**Tea"),
+        ("| {r} | {t} |", "| Teacher"),
+        ("Turn 1 ({r}): {t}", "Turn 2 (T"),
+        ("<turn><role>{r}</role><text>{t}</text></turn>", "<turn><role>Tea"),
+    ],
+)
+def test_a_label_that_breaks_off_is_no_speech(form: str, begun: str) -> None:
+    assert_read(f"{join(form)}\n{begun}", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n" + join('say("{r}", {t!r})') + "\nend(probability=0.4)\n```",
+        "```xml\n<lesson>\n" + join("<{l}>{t}</{l}>") + "\n<understood>0.4</understood>\n</lesson>\n```",
+        join("{{'role': '{r}', 'text': {t!r}}}") + "\n{'type': 'probability', 'value': 0.4}",
+    ],
+)
+def test_a_probability_in_a_call_an_element_or_an_object_of_its_own(text: str) -> None:
+    assert_read(text)
+
+
+def test_the_other_speakers_name_before_each_text_of_a_short_reply() -> None:
+    turns = "\n".join(
+        f"{role}->>{ROLES[number + 1]}: {said}" for number, (role, said) in enumerate(TURNS[:5])
+    )
+    result = read_unknown(f"sequenceDiagram\n{turns}\nProbability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert [(turn.role, turn.text) for turn in result.turns] == TURNS[:5]
+
+
+def test_the_margin_of_further_lines_before_words_and_lists_belongs_to_the_layout() -> None:
+    said = ["Look:\n- a\n  - b\n- c", "I see.\nFirst this.", "And\nthen?", "So\nit is", *SAID[4:]]
+    turns = "\n\n".join(
+        f"{number}. **{role}:** " + one.replace("\n", "\n   ")
+        for number, (role, one) in enumerate(zip(ROLES, said, strict=True), 1)
+    )
+    result = read_unknown(f"{turns}\n\nProbability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == said

@@ -77,6 +77,8 @@ _HALVES = frozenset("*_|")  # last characters of a turn that may be the other ha
 _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 _DELIMITERS = (",", ";", "\t")  # between the cells of a table
+_LABELS, _LONGEST_LABEL = 2, 40  # the last labels, and characters of the beginning of one
+_COUNT = compile_later(r"\d+")
 _MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
@@ -206,6 +208,10 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
+    if "\n" in said and not (ended or tail.strip()) and _is_label_begun(said, lines):
+        said = said[: said.rindex("\n")].rstrip()
+        block.entries[-1] = (role, said, ended)
+        repairs.append(Repair.STRAY_DEBRIS)
     if "\n" in said and not (inside.several or ended):
         said, foot = _split_foot(said) if len(lines) >= _MANY else _split_value(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
@@ -254,6 +260,13 @@ def _split_foot(said: str) -> tuple[str, str]:
             return said[:at].rstrip(), said[at:]
         at = below
     return said, ""
+
+
+def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
+    """Return whether the last line of the last turn is the beginning of another label: the reply breaks off."""
+    begun = _COUNT.sub("0", said[said.rindex("\n") :].strip())
+    named = len(begun) <= _LONGEST_LABEL and any(map(str.isalpha, begun))
+    return named and any(_COUNT.sub("0", line.label.strip()).startswith(begun) for line in lines[-_LABELS:])
 
 
 def _split_value(said: str) -> tuple[str, str]:

@@ -144,7 +144,7 @@ def mentions(text: str) -> bool:
 
 # A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
-    rf"(?i)[^\w\n]{{0,16}}{_NUMBER}probability[*_ \x22']{{0,4}}"
+    rf"(?i)[^\w\n]{{0,16}}(?:\w{{1,30}}\()?{_NUMBER}probability[*_ \x22']{{0,4}}"
     r"(?:,{1,5}(?=[01]?\.\d)|[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
