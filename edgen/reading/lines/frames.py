@@ -54,6 +54,7 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_OPENED = compile_later(r"(?<=\()[\"'](?=[^\W_]+\Z)")
 _CLOSES = '"”»'
 _BEFORE_TEXT = " |>*_-0123456789.)"
 _QUOTED_LINE = compile_later(r"(?m)^> ?")
@@ -133,7 +134,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             before = before if before.isascii() else _EMOJI.sub("", before)
             if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
-            labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
+            labels.append(_Label(start, -end, role, _find_left(before)))
         below = text.find("\n", -end) + 1
         if not below:
             break
@@ -146,6 +147,12 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             for label in labels
         ]
     return labels
+
+
+def _find_left(before: str) -> tuple[str, ...]:
+    """Return the shape of the text before a speaker's word, with one kind of quotation marks."""
+    shape = find_shape(before.lstrip(" "))
+    return shape[:-1] + ('"',) if shape and shape[-1] in _QUOTES else shape
 
 
 def _without_article(before: str) -> str:
@@ -279,7 +286,7 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     The first one after `start` counts. Without one, the text is unchanged.
     """
     for line in _CHANCE.finditer(text, start):
-        if find_shape(line["left"]) == left:
+        if _find_left(line["left"]) == left:
             return f"{text[: line.start()]}\nProbability: {text[line.end() :]}"
     return text
 
@@ -292,6 +299,10 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
         return None  # markup that is broken somewhere
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text
+    # One mark opened the name and the text: `print("Teacher: …")`.
+    opened = [_OPENED.search(text, label.start, label.end) for label, _ in labels]
+    if all(mark and text[label.end] != mark[0] for mark, (label, _) in zip(opened, labels, strict=True)):
+        bodies = [mark[0] + body.lstrip() for mark, body in zip(opened, bodies, strict=True) if mark]
     turns = [
         (label.role, decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
