@@ -175,3 +175,15 @@ def test_the_margin_of_further_lines_before_words_and_lists_belongs_to_the_layou
     result = read_unknown(f"{turns}\n\nProbability: 0.4", TEACHER_STUDENT)
     assert isinstance(result, Conversation)
     assert [turn.text for turn in result.turns] == said
+
+
+@pytest.mark.parametrize("key", ["what", "phrase", "text"])
+def test_the_same_key_below_every_speaker_belongs_to_the_layout(key: str) -> None:
+    turns = "\n".join(f"- who: '{r}'\n  {key}: '{t.replace(chr(39), chr(39) * 2)}'" for r, t in TURNS)
+    assert_read(f"conversation:\n{turns}\nprobability: 0.4")
+
+
+@pytest.mark.parametrize("form", ["print({b!r})", "{l}({t!r})", "{l}.say({t!r})"])
+def test_calls_with_either_quotation_mark(form: str) -> None:
+    calls = "\n".join(form.format(b=f"{r}: {t}", l=r.lower(), t=t) for r, t in TURNS)
+    assert_read(f"```python\n{calls}\n```\nProbability: 0.4")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import RoleLine
+from edgen.reading.lines.line import RoleLine, decode_text
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
@@ -82,6 +83,8 @@ KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue"
     r"|speech)[\"']?[^\S\n]{0,2}[:=](?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
+_ANY_KEY = compile_later(r"\n[^\w\n]{0,12}([A-Za-z_]{2,20})[\"']?[^\S\n]{0,2}[:=][^\S\n]+")
+_LEAST = 3  # labels above one key: fewer may stand above speech
 _BLOCK = compile_later(r"[^\S\n]*[|>][-+][^\S\n]*(?=\n)")  # of YAML: `|-`, `>-`
 # Other keys above that of a text: `mood: calm`.
 _OTHER_KEYS = compile_later(
@@ -103,6 +106,20 @@ def open_key(line: RoleLine) -> None:
     line.body = line.body[found.end() :]
     if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))
+
+
+def open_shared_key(lines: Sequence[RoleLine]) -> None:
+    """Give the labels the key that stands below all of them, whatever it is: `what: …`. Texts have one line."""
+    keys = [_ANY_KEY.match(line.body) for line in lines]
+    if len(lines) < _LEAST or len({key and key[1] for key in keys}) > 1:
+        return
+    if any("\n" in line.body.strip() for line in lines[:-1]):
+        return
+    for line, key in zip(lines, keys, strict=True):
+        if key is not None:
+            line.label += key[0]
+            line.body = line.body[key.end() :]
+            decode_text(line)
 
 
 def open_block(line: RoleLine) -> None:

@@ -150,6 +150,7 @@ def decode_text(line: RoleLine) -> None:
         line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
         return
     columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
+    columns = columns or (mark == "'" and said[-1] == mark)  # of YAML
     if mark in ("'", '"') and columns and mark * 2 in said[1:-1] and f"\\{mark}" not in said:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:

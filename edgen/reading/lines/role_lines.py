@@ -20,6 +20,7 @@ from edgen.reading.lines.labels import (
     ROLE_ALONE,
     UNDERLINE,
     open_key,
+    open_shared_key,
 )
 from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape, have_two_speakers, keep
@@ -191,6 +192,8 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     ):
         for line in lines:
             open_key(line)
+    if keyed:
+        open_shared_key(lines)
     found = Lines(lead, lines)
     if not all(line.role for line in read.values()):
         found = keep(found, [line for line in lines if line.role])
