@@ -152,7 +152,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
 def _find_left(before: str) -> tuple[str, ...]:
     """Return the shape of the text before a speaker's word, with one kind of quotation marks."""
     shape = find_shape(before.lstrip(" "))
-    return shape[:-1] + ('"',) if shape and shape[-1] in _QUOTES else shape
+    return (*shape[:-1], '"') if shape and shape[-1] in _QUOTES else shape
 
 
 def _without_article(before: str) -> str:
@@ -275,7 +275,7 @@ def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[_Label,
         close = line.rfind(_CLOSED_BY.get(mark, mark)[0], 1)
         if close < 2 or any(map(str.isalnum, line[close + 1 :])):
             return False
-        if not left and text[label.end : end].strip(" ,;"):
+        if not left and text[label.end : end].strip(" ,;")[-1:] not in ("", "("):
             return False
     return True
 
