@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from edgen.core.values import Conversation
@@ -187,3 +189,54 @@ def test_the_same_key_below_every_speaker_belongs_to_the_layout(key: str) -> Non
 def test_calls_with_either_quotation_mark(form: str) -> None:
     calls = "\n".join(form.format(b=f"{r}: {t}", l=r.lower(), t=t) for r, t in TURNS)
     assert_read(f"```python\n{calls}\n```\nProbability: 0.4")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        join("SPEAKER: {r} | {t}") + "\nPROBABILITY | 0.4",
+        join("- {r}\n    - says: {t}\n    - tone: calm") + "\n\nProbability: 0.4",
+        join("{r}:\n    {t}") + "\n\n[End of transcript]\n\nProbability: 0.4",
+        join("{r}: {t}").replace("\nTeacher: Let", "\n\n#### Closing\n\nTeacher: Let")
+        + "\n\nProbability: 0.4",
+        join("{r}: {t}") + "\n\nDid the student understand? Probably. Probability: 0.4",
+        "I estimate the probability of understanding at 40%. Here it is:\n\n" + join("{r}: {t}"),
+        "CAST\nMs. Ray – Teacher\nBo – Student\n\n"
+        + join("{r}: {t}").replace("Teacher:", "MS. RAY:").replace("Student:", "BO:")
+        + "\n\nProbability: 0.4",
+        json.dumps({"turns": [f"{role} - {said}" for role, said in TURNS], "probability": 0.4}),
+        json.dumps(
+            {
+                "conversa": [
+                    {"papel": "Professor" if role == "Teacher" else "Aluno", "texto": said}
+                    for role, said in TURNS
+                ],
+                "probabilidade": 0.4,
+            }
+        ),
+    ],
+)
+def test_further_layouts_are_read(text: str) -> None:
+    assert_read(text)
+
+
+def test_letters_of_json_in_code_blocks_of_one_turn_each_are_decoded() -> None:
+    blocks = "\n".join(
+        f"```json\n{json.dumps({role: said.replace('light', 'Licht – ü')})}\n```" for role, said in TURNS
+    )
+    result = read_unknown(f"{blocks}\nProbability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert result.turns[0].text == SAID[0].replace("light", "Licht – ü")
+
+
+def test_a_legend_ends_before_a_turn_that_speaks_to_the_other_side() -> None:
+    said = [SAID[0], "Teacher, could you show me?", *SAID[2:]]
+    names = {"Teacher": "Ann", "Student": "Bo"}
+    turns = "\n".join(f"{names[role]}: {one}" for role, one in zip(ROLES, said, strict=True))
+    result = read_unknown(f"Ann is the teacher and Bo is the student.\n\n{turns}", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == said
+
+
+def test_an_end_marker_that_breaks_off_is_no_speech() -> None:
+    assert_read("```\n" + join("{r}: {t}") + "\n[end of conv", None)

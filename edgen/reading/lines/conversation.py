@@ -263,9 +263,11 @@ def _split_foot(said: str) -> tuple[str, str]:
 
 
 def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
-    """Return whether the last line of the last turn is the beginning of another label: the reply breaks off."""
+    """Return whether the reply breaks off inside a label or an end marker, on the last turn's last line."""
     begun = _COUNT.sub("0", said[said.rindex("\n") :].strip())
     named = len(begun) <= _LONGEST_LABEL and any(map(str.isalpha, begun))
+    if begun[:1] == "[" and named and "[end of conversation]".startswith(begun.lower()):
+        return True
     return named and any(_COUNT.sub("0", line.label.strip()).startswith(begun) for line in lines[-_LABELS:])
 
 

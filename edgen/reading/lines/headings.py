@@ -23,8 +23,8 @@ _HEADING = compile_later(
 def drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
-    A heading has a number, or occurs more than once. Words in brackets below a blank line are an aside, if no
-    turn has other further lines.
+    A heading has a number, or occurs more than once. One title, or words in brackets, below a blank line count
+    if no turn has other further lines.
     """
     headings = []
     longer = 0  # turns with further lines
@@ -39,10 +39,9 @@ def drop_headings(lines: Sequence[RoleLine]) -> bool:
     asides = longer == len(headings) and not any("\n" in said.strip() for _, said, _ in headings)
     dropped = False
     for line, said, heading in headings:
-        if heading["aside"] is not None:
+        repeated = heading["named"] is not None or often[heading.lastgroup] > 1
+        if heading["aside"] is not None or (heading["title"] is not None and not repeated):
             repeated = asides and said[-1:] == "\n" and read_value_of_line(heading[0]) is None
-        else:
-            repeated = heading["named"] is not None or often[heading.lastgroup] > 1
         if repeated:
             line.body, dropped = said, True
     return dropped

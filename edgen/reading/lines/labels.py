@@ -18,7 +18,7 @@ _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
     (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8}|T(?=\d\d:)|Z[^\w\n]{1,4})){0,7}))?)
     (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
-    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
+    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)|[^\n:|]{1,30}[ ][|][ ]))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)%s{_BEFORE})"
 # The same before a role's name. A name at the beginning of the line shows that numbers and keys are missing.
@@ -108,10 +108,14 @@ def open_key(line: RoleLine) -> None:
         line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
-def open_shared_key(lines: Sequence[RoleLine]) -> None:
-    """Give the labels the key that stands below all of them, whatever it is: `what: …`. Texts have one line."""
+def open_shared_key(lines: Sequence[RoleLine], *, unknown: bool) -> None:
+    """Give the labels the key that stands below all of them; an `unknown` one only above texts of one line."""
+    if all(KEY.match(line.body) for line in lines):
+        for line in lines:
+            open_key(line)
+        return
     keys = [_ANY_KEY.match(line.body) for line in lines]
-    if len(lines) < _LEAST or len({key and key[1] for key in keys}) > 1:
+    if not unknown or len(lines) < _LEAST or len({key and key[1] for key in keys}) > 1:
         return
     if any("\n" in line.body.strip() for line in lines[:-1]):
         return

@@ -49,9 +49,11 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
             short = match["short"] or match["person"] or match["letter"] or match["called"]
             role = match["role"] or match["of"] or match[0].partition(" ")[0].rstrip(",")
             if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
+                if short not in found and part is parts[0] and match.end() < len(text) // 2:
+                    end = match.end()
                 found.setdefault(short, known[role.lower()])
+                found.setdefault(short.upper(), known[role.lower()])  # as plays have it
                 often[short] += 1
-                end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
     labels = sum(count >= _LABELS for count in often.values()) > 1
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 and not labels else (None, 0)
 
@@ -68,17 +70,15 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
     """
     lowered = part.lower()
     places: list[tuple[int, int]] = []  # role names that may be part of a definition
-    shorts: set[str] = set()
     for name in roles.by_name:
-        defined = len(shorts)
+        defined = len(places)
         at = lowered.find(name)
         while at >= 0:
             end = at + len(name)
-            if some := _list_short_names(part, at, end):
-                shorts.update(some)
+            if _may_define(part, at, end):
                 places.append((at, end))
             at = lowered.find(name, end)
-        if len(shorts) == defined:
+        if len(places) == defined:
             return []
     found: list[re.Match[str]] = []
     for at, end in sorted(places):
@@ -89,15 +89,16 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
     return found
 
 
-def _list_short_names(part: str, at: int, end: int) -> list[str]:
-    """Return possible short names for the role whose name stands at part[at:end]."""
-    behind = [part[end : end + _AFTER]] if part.startswith(" (", end) or _CALLED.match(part, end) else []
+def _may_define(part: str, at: int, end: int) -> bool:
+    """Return whether a short name may stand next to the role whose name stands at part[at:end]."""
+    if part.startswith(" (", end) or _CALLED.match(part, end):
+        return True
     near = max(0, at - _NEAR)
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
     if len(before) < 2:
-        return behind
+        return False
     article = before.rpartition("(")[2].rpartition(" ")[2]
     before = before.removesuffix(article).rstrip() if article in _ARTICLES else before
     mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
     short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
-    return behind + [one for one in short if not one[0].islower()]
+    return any(not one[0].islower() for one in short)

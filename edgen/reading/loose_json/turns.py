@@ -37,7 +37,9 @@ _SPEAKER = RolePattern(
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
 _NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
-_STRING = compile_later(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
+_STRING = compile_later(
+    r"[\W_\d]{0,16}(?:([^\W\d_]{1,20})\s[-–—]\s|([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：])(.*)", re.DOTALL
+)
 _ENDED = ("ended_by", "endedby")
 _LONGEST_NAME = 20  # characters of a name that is no text
 
@@ -293,9 +295,9 @@ def _read_element(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
         match = _STRING.match(item)
         if match is None:
             return [("", item)]
-        said = match[2]
+        said = match[3]
         mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
-        return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
+        return [(match[1] or match[2], unwrap(said.removeprefix(mark), ('"', "“"), []))]
     if is_object(item):
         return _read_turn_in_object(item, shapes)
     if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item):
