@@ -20,7 +20,7 @@ from operator import ne
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.columns import cut_at_cells, decode, gather_lines
+from edgen.reading.lines.columns import cut_at_cells, decode, find_opening_mark, gather_lines
 from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import TOKEN, Lines, find_kind, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
@@ -54,7 +54,6 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
-_OPENED = compile_later(r"(?<=\()[\"'](?=[^\W_]+\Z)")
 _CLOSES = '"”»'
 _BEFORE_TEXT = " |>*_-0123456789.)"
 _QUOTED_LINE = compile_later(r"(?m)^> ?")
@@ -152,7 +151,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
 def _find_left(before: str) -> tuple[str, ...]:
     """Return the shape of the text before a speaker's word, with one kind of quotation marks."""
     shape = find_shape(before.lstrip(" "))
-    return (*shape[:-1], '"') if shape and shape[-1] in _QUOTES else shape
+    return (*shape[:-1], '"') if shape and before[-1] in _QUOTES else shape
 
 
 def _without_article(before: str) -> str:
@@ -300,9 +299,10 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text
     # One mark opened the name and the text: `print("Teacher: …")`.
-    opened = [_OPENED.search(text, label.start, label.end) for label, _ in labels]
-    if all(mark and text[label.end] != mark[0] for mark, (label, _) in zip(opened, labels, strict=True)):
-        bodies = [mark[0] + body.lstrip() for mark, body in zip(opened, bodies, strict=True) if mark]
+    opened = find_opening_mark(text, *labels[0][0][:2])
+    marks = [find_opening_mark(text, *label[:2]) for label, _ in labels] if opened else [""]
+    if all(marks):
+        bodies = [mark + body.lstrip() for mark, body in zip(marks, bodies, strict=True)]
     turns = [
         (label.role, decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)

@@ -18,7 +18,8 @@ _NEAR = 40  # characters between the beginning of a short name and the role's na
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
-_AFTER = 60  # characters of a definition after the role's name: ` (T)`, ` named Ann`
+_MOST = 4  # definitions at the beginning and at the end of a part
+_AFTER = 60  # characters of a definition after a blank or a comma: ` (T)`, `, Ann`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`; `a
 # teacher named Ann`.
 _LEGEND = RolePattern(
@@ -26,9 +27,9 @@ _LEGEND = RolePattern(
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
     r"|(?:(?m:^)[^\w\n]{0,6}|[ ][*_]{0,3})(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})"
     r"[*_]{0,3}(?:[ ](?:\(|[-–—][ ]|(?:is|plays)[ ])|:[ ]|,[ ](?=(?:the|an?|his|her)[ ]))(?:(?:the|an?|his|her)\s)?(?P<of>(?i:ROLE))(?![^\W\d_])\)?|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
-    r"|(?:(?<=\w[ ])(?i:ROLE)[ ]|(?i:ROLE)(?:,[ ]|,?[ ](?:named|called)[ ]|[ ]\())(?P<called>[A-Z][\w.'’-]{1,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})(?<!\.)"
+    r"|(?:(?<=\w[ ])(?i:ROLE)(?:,?[ ](?:(?:named|called)[ ])?)|(?i:ROLE)[ ]\()(?P<called>[A-Z][\w.'’-]{1,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})(?<!\.)"
 )
-_CALLED = compile_later(r"(?:,? (?:named |called )?| \()[A-Z]\w")  # after a role's name: a person's
+_CALLED = compile_later(r",? (?:named |called )?[A-Z]\w")  # after a role's name: a person's
 _BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(", ",")
 _ARTICLES = ("the", "a", "an", "his", "her")
@@ -69,36 +70,48 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
     The expression is slow, so it runs only around a role's name that may be a part of a definition.
     """
     lowered = part.lower()
+    shorts: set[str] = set()
     places: list[tuple[int, int]] = []  # role names that may be part of a definition
     for name in roles.by_name:
         defined = len(places)
         at = lowered.find(name)
         while at >= 0:
             end = at + len(name)
-            if _may_define(part, at, end):
+            if some := _find_short_name(part, at, end):
+                shorts.add(some)
                 places.append((at, end))
             at = lowered.find(name, end)
         if len(places) == defined:
             return []
+    if len(shorts) < len(roles.by_name):
+        return []
     found: list[re.Match[str]] = []
-    for at, end in sorted(places):
+    places.sort()
+    if len(places) > 2 * _MOST:  # labels of turns
+        places[_MOST:-_MOST] = []
+    for at, end in places:
         named = "(" in part[max(0, at - _INSIDE) : at]
         begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
         begin = max(begin or at - _NEAR, found[-1].end() if found else 0)
-        found += _LEGEND.of(roles).finditer(part, begin, end + _AFTER)
+        after = _AFTER if part[end : end + 1] in (",", " ") else 1
+        found += _LEGEND.of(roles).finditer(part, begin, end + after)
     return found
 
 
-def _may_define(part: str, at: int, end: int) -> bool:
-    """Return whether a short name may stand next to the role whose name stands at part[at:end]."""
-    if part.startswith(" (", end) or _CALLED.match(part, end):
-        return True
+def _find_short_name(part: str, at: int, end: int) -> str:
+    """Return a text with a possible short name for the role whose name stands at part[at:end], or ""."""
+    spoken_of = at > 1 and part[at - 1] == " " and part[at - 2].isalnum()  # `a teacher`
+    if part.startswith(" (", end) or (spoken_of and _CALLED.match(part, end)):
+        return part[end : end + _AFTER]
     near = max(0, at - _NEAR)
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
     if len(before) < 2:
-        return False
+        return ""
     article = before.rpartition("(")[2].rpartition(" ")[2]
-    before = before.removesuffix(article).rstrip() if article in _ARTICLES else before
+    described = article in _ARTICLES
+    before = before.removesuffix(article).rstrip() if described else before
     mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
+    if mark == "," and not described:
+        return ""
     short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
-    return any(not one[0].islower() for one in short)
+    return next((one for one in short if not one[0].islower()), "")

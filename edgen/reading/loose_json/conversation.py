@@ -130,7 +130,7 @@ def _must_look_into(child: Any, shapes: Shapes, result: JsonConversation) -> boo
 
 def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> list[_Place]:
     """Note the values of an object's members; return the containers among them in reverse order."""
-    before = len(result.probabilities)
+    before, valued = len(result.probabilities), False
     own: list[Any] = []
     children: list[_Place] = []
     for key, child in list_members(value):
@@ -145,11 +145,12 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
             _note(said, child, result, keys)
         elif type(child) is float and UNDERSTANDING.fullmatch(key.strip()):
             result.percentages.append(child)
+        valued = valued or key in _VALUES
         if contains:
             if not said.probable and UNDERSTANDING.fullmatch(key.strip()):
                 result.percentages += _find_sole_number(child)
             children.append((child, depth + 1, key, own))
-    if any(type(child) is str and _NAMED_CHANCE.fullmatch(child) for _, child in list_members(value)):
+    if valued and any(type(c) is str and _NAMED_CHANCE.fullmatch(c) for _, c in list_members(value)):
         result.probabilities += _find_sole_number(value)
     own += result.probabilities[before:]
     children.reverse()
