@@ -70,7 +70,7 @@ _FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _KEY = 40  # characters of a name or a key before a text
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
-_LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
+_LIST = compile_later(r"\[\s*+(?:[\[{\"'“]|\([\"'\d])")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
 # After these rejections, the labels are searched for by their frame.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)

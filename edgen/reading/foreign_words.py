@@ -33,7 +33,7 @@ _MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
-        |"(?:role|speaker|name|who|from|author|character)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
+        |"\w{2,20}"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
         |[{,]\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
 """
 _LABEL = r"""
@@ -65,7 +65,7 @@ _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 # The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
-    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}}?)(?:[:：=]|\s[–—-]\s)"
+    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}}?)(?:[:：=】]|\s[–—-]\s)"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
 _NUMBER_ALONE = compile_later(r"\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?")

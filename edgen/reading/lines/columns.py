@@ -20,6 +20,7 @@ _CELLS = compile_later(r'\s*(?:"[^"\n]*"[,;\t][ ]?)+(?=")')
 _CHANCE = compile_later(r"(?i)\W*(?:(?:the|final|estimated)\s)?probability[^.?!]*\Z")
 _CELL_MARKS = ("|", "\t", ";", ",")  # between the cells of a table
 _MOST_HEAD = 120  # characters of the names of columns
+_OPENED = compile_later(r"(?<=\()[\"'](?=[^\W_]+\Z)")
 _RULED = compile_later(r"[|: +=-]{5,}")
 
 
@@ -78,6 +79,12 @@ def gather_lines(parts: Iterable[tuple[str | None, str]], gap: str = "\n") -> Li
 
 def _make_line(role: str, body: str) -> RoleLine:
     return RoleLine(role, f"\n{role}:", body, "")
+
+
+def find_opening_mark(text: str, start: int, end: int) -> str:
+    """Return the quotation mark before a name in text[start:end] that closes only after the text; or ""."""
+    mark = _OPENED.search(text, start, end)
+    return mark[0] if mark is not None and text[end : end + 1] != mark[0] else ""
 
 
 def decode(said: str, label: str = "") -> str:

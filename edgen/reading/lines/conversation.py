@@ -56,6 +56,11 @@ _BELOW = compile_later(
     r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
     rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
 )
+# The same after a blank line: words in brackets, a count of turns.
+_BELOW_BLANK = compile_later(
+    r"(?i)[^\S\n]*+(?:[*_]{0,2}\((?=[^()\n]*[^\W\d_]{2}[ ][^\W\d_])[^()\n]{1,200}\)\W{0,3}\Z"
+    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,4}(?:turns|exchanges|messages|words)[*_]{0,3}[ ]?[:=][*_ ]{0,4}\d{1,4}\W*+\Z)"
+)
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
@@ -72,6 +77,8 @@ _HALVES = frozenset("*_|")  # last characters of a turn that may be the other ha
 _STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 _DELIMITERS = (",", ";", "\t")  # between the cells of a table
+_LABELS, _LONGEST_LABEL = 2, 40  # the last labels, and characters of the beginning of one
+_COUNT = compile_later(r"\d+")
 _MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
@@ -201,8 +208,12 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     role, said, ended = block.entries[-1]
-    if "\n" in said and not (inside.several or ended) and len(lines) >= _MANY:
-        said, foot = _split_foot(said)
+    if "\n" in said and not (ended or tail.strip()) and _is_label_begun(said, lines):
+        said = said[: said.rindex("\n")].rstrip()
+        block.entries[-1] = (role, said, ended)
+        repairs.append(Repair.STRAY_DEBRIS)
+    if "\n" in said and not (inside.several or ended):
+        said, foot = _split_foot(said) if len(lines) >= _MANY else _split_value(said)
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -240,10 +251,32 @@ def _split_foot(said: str) -> tuple[str, str]:
     while at >= 0:
         below = said.find("\n", at + 1)
         line = said[at + 1 : below if below >= 0 else len(said)]
-        if _BELOW.match(line) or any(map(str.isdigit, surroundings.read_value_of_line(line) or "")):
+        below_blank = said[:at].rstrip(" \t")[-1:] == "\n" and _BELOW_BLANK.match(line)
+        if (
+            below_blank
+            or _BELOW.match(line)
+            or any(map(str.isdigit, surroundings.read_value_of_line(line) or ""))
+        ):
             return said[:at].rstrip(), said[at:]
         at = below
     return said, ""
+
+
+def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
+    """Return whether the reply breaks off inside a label or an end marker, on the last turn's last line."""
+    begun = _COUNT.sub("0", said[said.rindex("\n") :].strip())
+    named = len(begun) <= _LONGEST_LABEL and any(map(str.isalpha, begun))
+    if begun[:1] == "[" and named and "[end of conversation]".startswith(begun.lower()):
+        return True
+    return named and any(_COUNT.sub("0", line.label.strip()).startswith(begun) for line in lines[-_LABELS:])
+
+
+def _split_value(said: str) -> tuple[str, str]:
+    """Return the text of the last turn and the paragraph under it, if this is a value or the rows of a table."""
+    above, _, last = said.rstrip().rpartition("\n\n")
+    valued = "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
+    rows = all(line[:1] == "|" for line in last.split("\n"))
+    return (above.rstrip(), f"\n{last}") if above and (valued or rows) else (said, "")
 
 
 def _is_comma_list(texts: list[str]) -> bool:

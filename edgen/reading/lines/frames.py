@@ -20,7 +20,7 @@ from operator import ne
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.columns import cut_at_cells, decode, gather_lines
+from edgen.reading.lines.columns import cut_at_cells, decode, find_opening_mark, gather_lines
 from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import TOKEN, Lines, find_kind, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
@@ -55,6 +55,8 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_CLOSES = '"”»'
+_BEFORE_TEXT = " |>*_-0123456789.)"
 _QUOTED_LINE = compile_later(r"(?m)^> ?")
 _ENDS_SIGN = " .,;:*_\"')]>|\n"
 _AFTER_SIGN = frozenset(_ENDS_SIGN)
@@ -132,7 +134,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             before = before if before.isascii() else _EMOJI.sub("", before)
             if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
-            labels.append(_Label(start, -end, role, find_shape(before.lstrip(" "))))
+            labels.append(_Label(start, -end, role, _find_left(before)))
         below = text.find("\n", -end) + 1
         if not below:
             break
@@ -145,6 +147,12 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             for label in labels
         ]
     return labels
+
+
+def _find_left(before: str) -> tuple[str, ...]:
+    """Return the shape of the text before a speaker's word, with one kind of quotation marks."""
+    shape = find_shape(before.lstrip(" "))
+    return (*shape[:-1], '"') if shape and before[-1] in _QUOTES else shape
 
 
 def _without_article(before: str) -> str:
@@ -268,7 +276,7 @@ def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[_Label,
         close = line.rfind(_CLOSED_BY.get(mark, mark)[0], 1)
         if close < 2 or any(map(str.isalnum, line[close + 1 :])):
             return False
-        if not left and text[label.end : end].strip(" ,;"):
+        if not left and text[label.end : end].strip(" ,;")[-1:] not in ("", "("):
             return False
     return True
 
@@ -279,7 +287,7 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     The first one after `start` counts. Without one, the text is unchanged.
     """
     for line in _CHANCE.finditer(text, start):
-        if find_shape(line["left"]) == left:
+        if _find_left(line["left"]) == left:
             return f"{text[: line.start()]}\nProbability: {text[line.end() :]}"
     return text
 
@@ -294,6 +302,11 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
         return None  # markup that is broken somewhere
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text
+    # One mark opened the name and the text: `print("Teacher: …")`.
+    opened = find_opening_mark(text, *labels[0][0][:2])
+    marks = [find_opening_mark(text, *label[:2]) for label, _ in labels] if opened else [""]
+    if all(marks):
+        bodies = [mark + body.lstrip() for mark, body in zip(marks, bodies, strict=True)]
     turns = [
         (label.role, decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
@@ -372,6 +385,10 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if mark is not None and mark[0][0] == said[:1] == '"':
                 said = decode(f'{said}"', '",')
+            elif (
+                mark is not None and mark[0][0] in _CLOSES and _OPENS.match(said.lstrip(_BEFORE_TEXT)) is None
+            ):
+                said += mark[0][0]  # of a quotation at the end of the text
             if not said.strip():
                 return None
             return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import RoleLine
+from edgen.reading.lines.line import RoleLine, decode_text
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
@@ -17,7 +18,7 @@ _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
     (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8}|T(?=\d\d:)|Z[^\w\n]{1,4})){0,7}))?)
     (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
-    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
+    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)|[^\n:|]{1,30}[ ][|][ ]))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)%s{_BEFORE})"
 # The same before a role's name. A name at the beginning of the line shows that numbers and keys are missing.
@@ -30,7 +31,7 @@ _SPEAKS = (
 )
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
 _NOTE = (
-    rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]|/)\w[\w "
+    rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([](?![\"'“])[^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]|/)\w[\w "
     rf".'’]{{0,29}}|[ ]{_SPEAKS})"
 )
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
@@ -82,6 +83,8 @@ KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue"
     r"|speech)[\"']?[^\S\n]{0,2}[:=](?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
+_ANY_KEY = compile_later(r"\n[^\w\n]{0,12}([A-Za-z_]{2,20})[\"']?[^\S\n]{0,2}[:=][^\S\n]+")
+_LEAST = 3  # labels above one key: fewer may stand above speech
 _BLOCK = compile_later(r"[^\S\n]*[|>][-+][^\S\n]*(?=\n)")  # of YAML: `|-`, `>-`
 # Other keys above that of a text: `mood: calm`.
 _OTHER_KEYS = compile_later(
@@ -103,6 +106,24 @@ def open_key(line: RoleLine) -> None:
     line.body = line.body[found.end() :]
     if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))
+
+
+def open_shared_key(lines: Sequence[RoleLine], *, unknown: bool) -> None:
+    """Give the labels the key that stands below all of them; an `unknown` one only above texts of one line."""
+    if all(KEY.match(line.body) for line in lines):
+        for line in lines:
+            open_key(line)
+        return
+    keys = [_ANY_KEY.match(line.body) for line in lines]
+    if not unknown or len(lines) < _LEAST or len({key and key[1] for key in keys}) > 1:
+        return
+    if any("\n" in line.body.strip() for line in lines[:-1]):
+        return
+    for line, key in zip(lines, keys, strict=True):
+        if key is not None:
+            line.label += key[0]
+            line.body = line.body[key.end() :]
+            decode_text(line)
 
 
 def open_block(line: RoleLine) -> None:

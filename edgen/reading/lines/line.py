@@ -106,7 +106,7 @@ def follow_texts(found: Lines) -> bool:
     before = [found.lead, *bodies]
     return (
         len(bodies) >= _FEW
-        and all(text.strip() and text.rstrip(" \t")[-1:] != "\n" for text in before)
+        and all(text.strip() and not text.rstrip(" \t").endswith(("\n", "|>")) for text in before)
         and all(
             body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
             for body in bodies
@@ -154,6 +154,7 @@ def decode_text(line: RoleLine) -> None:
         line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
         return
     columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
+    columns = columns or (mark == "'" and said[-1] == mark)  # of YAML
     if mark in ("'", '"') and columns and mark * 2 in said[1:-1] and f"\\{mark}" not in said:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:

@@ -14,12 +14,12 @@ from edgen.core.text import compile_later
 from edgen.reading.lines.labels import (
     ALIAS,
     ALIAS_ALONE,
-    KEY,
     NAMED,
     ROLE,
     ROLE_ALONE,
     UNDERLINE,
     open_key,
+    open_shared_key,
 )
 from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape, have_two_speakers, keep
@@ -189,11 +189,8 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         lines.append(line)
         if body.lstrip()[:1] in _ODD or keyed:
             _take_parts_of_label(line, keyed=id(same) in keyed)
-    if lines and all(
-        line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
-    ):
-        for line in lines:
-            open_key(line)
+    if lines and all(line.kind in ("tag", "alone") for line in lines):
+        open_shared_key(lines, unknown=bool(keyed))
     found = Lines(lead, lines)
     if "" in [line.role for line in read.values()]:
         found = keep(found, [line for line in lines if line.role])
@@ -213,7 +210,8 @@ def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
         line.body = body[rule.end() :]
     if body[:1] in _BOLD and body[0] in line.prefix:
         _open(line)
-    if (line.kind != "colon" or "-" in line.prefix) and line.body.lstrip()[:1] in _STRINGS:
+    quoted = line.body.lstrip()[:1] in _STRINGS
+    if quoted and (line.kind != "colon" or "-" in line.prefix or '"' in line.prefix):
         decode_text(line)
 
 
@@ -259,11 +257,11 @@ def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines |
     named = {word: roles.by_name[word.lower()] for word in {*words}}
     lines = list(map(RoleLine, map(named.__getitem__, words), labels, parts[11::12], prefixes))
     before = "".join(prefixes)
-    if any(map(before.__contains__, "-*_'")):
+    if any(map(before.__contains__, "-*_'\"")):
         for line in lines:
             if line.body[:1] in _BOLD and line.body[0] in line.prefix:
                 _open(line)
-            elif "-" in line.prefix and line.body.lstrip()[:1] == '"':
+            elif ("-" in line.prefix or '"' in line.prefix) and line.body.lstrip()[:1] == '"':
                 decode_text(line)
     return Lines(lead, lines, True)
 

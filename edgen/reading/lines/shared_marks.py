@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.columns import drop_columns, drop_quoted_cells
 from edgen.reading.lines.counts import drop_counts, drop_last_counts
+from edgen.reading.lines.headings import drop_headings
 from edgen.reading.lines.labels import open_block
 from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape
 from edgen.reading.text.characters import find_common_start
@@ -61,12 +61,6 @@ _COMMAND = compile_later(r"\\(?:\\|[a-z]{2}|\Z)")  # of LaTeX: `\\`, `\par`; of 
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that belongs to the layout
 _KEY = compile_later(r"([^\W\d_][\w-]{1,20}):[ ]")  # of a line at the head of a message: `Subject: verbs`
-_MARGIN = compile_later(r"(?:[ \t]+(?=[^\W\d_]))?")  # before words: lists and code may need their blanks
-# A line that is the heading of a part.
-_HEADING = compile_later(
-    r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
-    r"|(?P<bold>\*\*)[^\W\d_][^*\n.!?:,;\d]{1,40}\*\*\Z|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
-)
 
 
 def drop_shared_marks(found: Lines, *, several: bool) -> bool:
@@ -124,7 +118,7 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_names(lines)
     if first.startswith(_EMPHASIS):
         _drop_emphasis(lines, next(filter(first.startswith, _EMPHASIS)))
-    headed = several and _drop_headings(lines)
+    headed = several and drop_headings(lines)
     if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
         _drop_notes(lines)
     return headed
@@ -201,15 +195,19 @@ def _drop_margin(lines: Sequence[RoleLine]) -> None:
 
 
 def find_margin(texts: Sequence[str]) -> str:
-    """Return the blanks with which the further lines of texts begin, if all texts with further lines share
-    them; else nothing."""
-    margins = [
-        {_MARGIN.match(line)[0] for line in further}  # type: ignore[index]
+    """Return the blanks with which the further lines of texts begin, if all share them and several texts have
+    words after no more blanks; else nothing. Blanks before lists and code alone may belong to them."""
+    further = [
+        lines
         for text in texts
-        if "\n" in text and (further := [*filter(str.strip, text.strip().split("\n")[1:])])
+        if "\n" in text and (lines := [*filter(str.strip, text.strip().split("\n")[1:])])
     ]
-    shared = len(margins) >= _LEAST and len(margins[0]) == 1 and margins.count(margins[0]) == len(margins)
-    return margins[0].pop() if shared else ""
+    if len(further) < _LEAST:
+        return ""
+    start = find_common_start([line for lines in further for line in lines])
+    margin = start[: len(start) - len(start.lstrip(" \t"))]
+    worded = [any(line[len(margin)].isalpha() for line in lines) for lines in further] if margin else []
+    return margin if worded.count(True) >= _LEAST else ""
 
 
 def _are_similar(lines: list[str], roles: Collection[str] = ()) -> bool:
@@ -330,28 +328,6 @@ def _drop_notes(lines: Sequence[RoleLine]) -> None:
         lines[-1].body = _BRACKETED_LINE.sub("", lines[-1].body, 1)
 
 
-def _drop_headings(lines: Sequence[RoleLine]) -> bool:
-    """Remove the headings of parts in front of the next turn; return whether there were any.
-
-    A heading has a number, or occurs more than once.
-    """
-    headings = []
-    for line in lines[:-1]:
-        if not -1 < line.body.find("\n") < len(line.body) - 1:  # most
-            continue
-        said, _, last = line.body.rstrip().rpartition("\n")
-        if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
-            headings.append((line, said, heading))
-    if not headings:  # most
-        return False
-    often = Counter(heading.lastgroup for _, _, heading in headings)
-    dropped = False
-    for line, said, heading in headings:
-        if heading["named"] is not None or often[heading.lastgroup] > 1:
-            line.body, dropped = said, True
-    return dropped
-
-
 def _drop_names(lines: Sequence[RoleLine]) -> None:
     """Remove a name or a key with which all texts of each role begin: `Ann: `, `text = `."""
     if _NAME.match(lines[0].body[:_LONGEST].lstrip()) is None:
@@ -359,9 +335,9 @@ def _drop_names(lines: Sequence[RoleLine]) -> None:
     starts: dict[str, list[str]] = {}
     for line in lines:
         starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())
-    if len(starts) < 2 or min(map(len, starts.values())) < _LEAST:
-        return
     names = {role: _NAME.match(find_common_start(texts)) for role, texts in starts.items()}
+    if len(starts) < 2 or (min(map(len, starts.values())) < _LEAST and not _address_others(names)):
+        return
     marks = {(name[1] or name[2]) if name else "" for name in names.values()}
     same = len({name[0] if name else "" for name in names.values()}) == 1
     if len(marks) > 1 or not all(marks) or (same and marks <= {":", "："}):  # `Note: ` is speech
@@ -369,6 +345,14 @@ def _drop_names(lines: Sequence[RoleLine]) -> None:
     for line in lines:
         name = names[line.role]
         line.body = line.body.lstrip()[name.end() :] if name else line.body
+
+
+def _address_others(names: Mapping[str, re.Match[str] | None]) -> bool:
+    """Return whether the name at the beginning of each role's texts is another role's."""
+    others = {role: {other.lower() for other in names if other != role} for role in names}
+    return all(
+        name is not None and name[0].rstrip(" :：").lower() in others[role] for role, name in names.items()
+    )
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:

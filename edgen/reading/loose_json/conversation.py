@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgen.core.text import compile_later
 from edgen.reading.loose_json.parser import is_object, list_members
 from edgen.reading.loose_json.turns import (
     CONTAINERS,
@@ -29,6 +30,10 @@ MAX_DEPTH = 12
 _LEAST = 4  # turns of a conversation that is missed where it is left out
 
 _TITLES = WHOLES | {"turns", "messages"}
+# The name of a value in another member: `{"type": "probability", "value": 0.2}`.
+_NAMED_CHANCE = compile_later(
+    r"(?i)(?:\w{1,20}[ ])?(?:\w{1,20}_)?(?:probability|likelihood)(?:[ _]\w{1,20}){0,4}"
+)
 _VALUES = frozenset({"value", "probability", "estimate", "score"})
 
 
@@ -118,14 +123,14 @@ def _must_look_into(child: Any, shapes: Shapes, result: JsonConversation) -> boo
         if type(said) is str:
             if "\n" in said and shapes.said.named in said:
                 result.texts.append(said)
-        elif isinstance(said, CONTAINERS):
+        elif isinstance(said, CONTAINERS) or type(said) is float:
             return True
     return False
 
 
 def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> list[_Place]:
     """Note the values of an object's members; return the containers among them in reverse order."""
-    before = len(result.probabilities)
+    before, valued = len(result.probabilities), False
     own: list[Any] = []
     children: list[_Place] = []
     for key, child in list_members(value):
@@ -140,10 +145,13 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
             _note(said, child, result, keys)
         elif type(child) is float and UNDERSTANDING.fullmatch(key.strip()):
             result.percentages.append(child)
+        valued = valued or key in _VALUES
         if contains:
             if not said.probable and UNDERSTANDING.fullmatch(key.strip()):
                 result.percentages += _find_sole_number(child)
             children.append((child, depth + 1, key, own))
+    if valued and any(type(c) is str and _NAMED_CHANCE.fullmatch(c) for _, c in list_members(value)):
+        result.probabilities += _find_sole_number(value)
     own += result.probabilities[before:]
     children.reverse()
     return children

@@ -50,7 +50,7 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])(?!\s*+\[[^\[\]\n\"'“]{1,40}\][ :]{1,3}[\w\[*])|({)(?=\s*+(?:[{\"'“]|/[/*]"
+    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+(?:[\[{\"'“]|\([\"'\d]))(?!\s*+\[[^\[\]\n\"'“]{1,40}\][ :]{1,3}[\w\[*])|({)(?=\s*+(?:[{]*+\s*+[\"'“]|/[/*]"
     r"|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
@@ -143,7 +143,7 @@ def _double_backslashes(text: str) -> tuple[str, int]:
 
 
 _TOKEN = compile_later(
-    r"(?>(?:[\s,;]|//[^\n]*|/\*[^*]*\*/)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
+    r"(?>(?:[\s,;]|//[^\n]*|/\*[^*]*\*/)*)(?:(?P<open>[\[{]|\((?=[\"'\d]))|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
     r"|[\"“”'‘]|(?:(?<=:)|(?<=:[ ]))`(?!`))|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", "`": "`", '"""': '"""'}
@@ -152,6 +152,9 @@ _STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = compile_later(
     r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)"
+)
+_AFTER_ITEM = compile_later(  # of a tuple
+    r"[^\S\n]*+(?:,?\)[\s,]*+(?:[\]}(]|\Z)|,\s*+(?:[\"'\[{(]|[\w.]{1,20}\s*+[,)]))"
 )
 _CHANCE = compile_later(r"(?i)[\w ]{0,30}?(?:probability|likelihood|chance)[\w ]{0,30}\Z")
 _AFTER_KEY = compile_later(r"\s*+(?::|=>)")
@@ -163,8 +166,9 @@ _MARK = compile_later(r"\\.|[\"”’'`\n]", re.DOTALL)
 class _Frame:
     """A container that is still open."""
 
-    def __init__(self, *, listed: bool) -> None:
-        self.listed = listed
+    def __init__(self, opened: str) -> None:
+        self.listed = opened != "{"
+        self.is_tuple = opened == "("
         self.items: list[tuple[str | None, Any]] = []
         self.key: str | None = None
 
@@ -206,7 +210,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
         elif kind == "open":
             if len(stack) == MAX_DEPTH:
                 break
-            if stack and tries < _TRIES:
+            if stack and tries < _TRIES and match["open"] != "(":
                 # Most JSON that needs a fix is valid inside.
                 try:
                     done, at = _STRICT.raw_decode(text, at - 1)
@@ -214,7 +218,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
                     continue
                 except (ValueError, RecursionError):
                     tries += 1
-            stack.append(_Frame(listed=match["open"] == "["))
+            stack.append(_Frame(match["open"]))
         elif kind == "close":
             # A bracket of the wrong kind closes a container, too: another bracket was forgotten.
             done = stack.pop().find_value()
@@ -229,9 +233,16 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
                 stack[-1].add(word)
             stack[-1].read_colon()
         elif kind == "quote":
-            string, at = _read_string(text, at, match["quote"], is_value=stack[-1].key is not None)
-            stack[-1].add(string)
+            frame = stack[-1]
+            after = _AFTER_ITEM if frame.is_tuple and frame.items else _AFTER_VALUE
+            string, at = _read_string(text, at, match["quote"], after, is_value=frame.key is not None)
+            frame.add(string)
             cut = at == len(text) and text[-1] not in _STRING_ENDS
+        elif stack[-1].is_tuple and match["word"][-1] == ")":
+            if match["word"] != ")":
+                stack[-1].add(_read_word(match["word"][:-1]))
+            done = stack.pop().find_value()
+            stack[-1].add(done)
         else:
             stack[-1].add(_read_word(match["word"]))
     while stack:
@@ -251,11 +262,13 @@ def _read_word(word: str) -> Any:
         return word
 
 
-def _read_string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
+def _read_string(
+    text: str, start: int, quote: str, after: re.Pattern[str], *, is_value: bool
+) -> tuple[str, int]:
     """Return the string that starts at `start`, and the place after it.
 
-    A quotation mark closes a string only if JSON seems to follow, so a mark inside a sentence needs no
-    backslash.
+    A quotation mark closes a string only if JSON seems to follow (`after` matches), so a mark inside a
+    sentence needs no backslash.
     """
     close = _CLOSING[quote]
     if quote == '"""':
@@ -264,9 +277,7 @@ def _read_string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[
     for match in _MARK.finditer(text, start):
         mark = match.group()
         if mark == close or (mark == '"' and close == "”"):
-            if _AFTER_VALUE.match(text, match.end()) or (
-                not is_value and _AFTER_KEY.match(text, match.end())
-            ):
+            if after.match(text, match.end()) or (not is_value and _AFTER_KEY.match(text, match.end())):
                 return _unescape(text[start : match.start()]), match.end()
         elif mark == "\n" and is_value and _NEXT_KEY.match(text, match.end()):
             return _unescape(text[start : match.start()].rstrip().rstrip(",")), match.end()

@@ -38,7 +38,9 @@ _SPEAKER = RolePattern(
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
 _NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
-_STRING = compile_later(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
+_STRING = compile_later(
+    r"[\W_\d]{0,16}(?:([^\W\d_]{1,20})\s[-–—]\s|([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：])(.*)", re.DOTALL
+)
 _ENDED = ("ended_by", "endedby")
 _LONGEST_NAME = 20  # characters of a name that is no text
 
@@ -240,11 +242,11 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
 
 
 def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
-    """Return the turns of a list of objects with unknown keys.
+    """Return the turns of a list of objects with unknown keys, or of rows.
 
     All values under the speaker's key are roles, of which two speak. The longest texts are the turns.
     """
-    objects = [_flatten(item) for item in items if is_object(item)]
+    objects = [_flatten(item) for item in items if isinstance(item, CONTAINERS)]
     objects = [item for item in objects if len(item) > 1]
     if len(objects) < 2:
         return []
@@ -268,9 +270,12 @@ def _find_speakers(names: Iterable[str], roles: RoleWords) -> set[str]:
 
 
 def _flatten(item: Any) -> dict[str, Any]:
-    """Return the members of an object and of the objects in it, under keys such as `actor.kind`."""
+    """Return the members of an object and of the objects in it, under keys such as `actor.kind`.
+
+    The members of a list are under their places.
+    """
     flat: dict[str, Any] = {}
-    for key, child in list_members(item):
+    for key, child in list_members(item) if is_object(item) else ((str(i), v) for i, v in enumerate(item)):
         if is_object(child):
             flat.update({f"{key}.{name}": inner for name, inner in list_members(child)})
         else:
@@ -296,9 +301,9 @@ def _read_element(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
         match = _STRING.match(item)
         if match is None:
             return [("", item)]
-        said = match[2]
+        said = match[3]
         mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
-        return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
+        return [(match[1] or match[2], unwrap(said.removeprefix(mark), ('"', "“"), []))]
     if is_object(item):
         return _read_turn_in_object(item, shapes)
     if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item):

@@ -28,7 +28,9 @@ _TAG = compile_later(
     rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+(?::|[-–—](?=\s))?)?"
 )
 # Tags around a number alone at the end of a text.
-_NUMBER = compile_later(r"(?:\s*</?[\w-]{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?[\w-]{1,30}>)*\s*\Z")
+_NUMBER = compile_later(
+    r"(?:\s*</?[\w-]{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?[\w-]{1,30}>)*\s*(?:```\s*)?\Z"
+)
 _CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
 _CLOSING = compile_later(r"</([\w-]{1,30})>")
 _ATTRIBUTE = compile_later(
@@ -243,7 +245,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     before, label, last = _AFTER_LABEL.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as
     # well, unless they were opened in the turn.
-    last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
+    last = _CLOSING.sub(lambda tag: tag[0] if -1 < last.find(f"<{tag[1]}") < tag.start() else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     if "]]>" in rewritten or "<![" in rewritten:
         rewritten = _CDATA.sub("", rewritten)

@@ -36,12 +36,12 @@ STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPE
 _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
 # A number or a time before a label, and a mark after it: `[09:40] * `, `17 | `, `[9:40] <`.
 _NUMBER = (
-    r"(?:(?:(?:ts=|time=)?\d[\d:./T-]{0,20}Z?[\])]?(?:[ \t]{1,3}(?:[|*][ \t]{1,3})?|[|])){1,2}[<(*]{0,2})?"
+    r"(?:(?:(?:ts=|time=)?\d[\d:./T-]{0,20}Z?[\])]?(?:[ \t]{1,3}(?:[|*][ \t]{1,3})?|[|])){1,2}[<(*\[]{0,2})?"
 )
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|]{{1,20}}[ ]){{0,8}}"
+    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|?!]{{1,20}}[ ]){{0,8}}"
     r"(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?:(?![^\W_])|(?=(?-i:[A-Z])))|(?:likely|p(?:r|rob)?\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
@@ -50,8 +50,9 @@ LAST_STOP = compile_later(
     r"|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
     r"|would\syou\slike\sme"
-    r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
-    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr|scene|script|lesson|session))\b)"
+    r"|(?:in\s)?th(?:is|e)\s(?:conversation|dialogue|simulat\w*)"
+    r"|(?:the\send|end\sscene|curtain)(?=[^\w\n]*(?:\n|\Z))"
+    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul\w*|resp\w*|transcr\w*|scene|script|lesson|session))\b)"
     r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z)"
     # A number in a box, and a probability that breaks off.
     r"|(?P<stub>\${0,2}\\boxed\{[^{}\n]{1,9}\}\${0,2}[^\S\n]{0,9}(?=\n|\Z)|[*_#]{0,4}[ ]?prob[abilty]{0,6}\s*\Z))"
@@ -145,7 +146,7 @@ def mentions(text: str) -> bool:
 
 # A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
-    rf"(?i)[^\w\n]{{0,16}}{_NUMBER}probability[*_ \x22']{{0,4}}"
+    rf"(?i)[^\w\n]{{0,16}}(?:\w{{1,30}}\()?{_NUMBER}probability[*_ \x22']{{0,4}}"
     r"(?:,{1,5}(?=[01]?\.\d)|[-=]{1,3}>|<-|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
@@ -177,7 +178,7 @@ def read_value_of_line(line: str) -> str | None:
         if _is_sentence(line):
             if (found := _INSIDE.search(line)) is not None:
                 return "" if is_negated(line) else next(filter(None, found.groups()))
-            if separator is None:
+            if separator is None and _AT_END.search(line, likely.end()) is None:
                 return ""
     if separator is None and (last := _AT_END.search(line, likely.end())) is not None:
         separator = last
@@ -206,7 +207,8 @@ def is_negated(label: str) -> bool:
 def _is_sentence(line: str) -> bool:
     """Return whether a line is one such as `There is an 85% chance that the student understood`."""
     lowered = line.lower()
-    return "student" in lowered and not _is_label(line) and _is_about_success(re.findall(r"[a-z]+", lowered))
+    told = "student" in lowered or " of understanding" in lowered
+    return told and not _is_label(line) and _is_about_success(re.findall(r"[a-z]+", lowered))
 
 
 def _is_about_success(words: Iterable[str]) -> bool:
