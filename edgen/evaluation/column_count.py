@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any
@@ -102,8 +101,8 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
         if not _is_part(value, of):
             yield f"which is not a whole number from 0 to the {_show(of)} in {one.of!r}"
     elif isinstance(one, Share):
-        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
-            yield "which is not true or false"
+        if isinstance(value, str | float) or (isinstance(value, int) and value not in (0, 1)):
+            yield "which is not true or false; name the column with the number of things in `of`"
     elif isinstance(one, Total | Mean):
         if not _is_number(value):
             yield "which is not a finite number (int or float)"

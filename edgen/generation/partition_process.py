@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.plugins.faults import find_fault
+from edgen.core.plugins.unending_threads import end_process
 from edgen.core.system import handle_signals
 from edgen.execution.progress import Event, StatusEvent
 from edgen.generation.arms import Generated, make_arms, plan_arms
@@ -79,3 +80,4 @@ def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 if __name__ == "__main__":
     main()
+    end_process()

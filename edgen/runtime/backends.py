@@ -17,6 +17,7 @@ from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.core.plugins.faults import blame, find_running_fault, refuse_value, require_type
+from edgen.core.plugins.unending_tasks import run_apart
 from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files, set_alarm
 from edgen.core.text import replace_surrogates, shorten
@@ -137,6 +138,10 @@ async def close_backends(plan: Plan, backends: Mapping[str, Backend]) -> None:
 CLOSING = 15.0  # seconds that a plugin's backend may take to close
 
 
+_unclosed: list[Backend] = []
+"""Backends that did not close in time. They are not closed again."""
+
+
 async def close_backend(provider: str, backend: Backend) -> None:
     """Close a backend. Raises FaultyPluginError for an error of a plugin's backend, and if it takes more than
     CLOSING seconds."""
@@ -149,15 +154,22 @@ async def close_backend(provider: str, backend: Backend) -> None:
     if find_plugin("provider", provider) is None:
         await backend.aclose()
         return
+    if any(one is backend for one in _unclosed):
+        return
     closing = asyncio.timeout(CLOSING)
     try:
         with set_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
             async with closing:
-                await backend.aclose()
+                await run_apart(_close(backend))
     except Exception as error:  # noqa: BLE001 - raised again
         if closing.expired():
+            _unclosed.append(backend)
             refuse_value("provider", provider, said)
         blame("provider", provider, error, "in `aclose`")
+
+
+async def _close(backend: Backend) -> None:
+    await backend.aclose()
 
 
 def require_backend(provider: str, backend: Any) -> None:

@@ -22,6 +22,8 @@ from edgen.core.errors import InputError, RunError, StoppedError, UsageError
 from edgen.core.files import write_whole
 from edgen.core.plugins import background
 from edgen.core.plugins.cancelling import GuardedTask, refuse_cancellation
+from edgen.core.plugins.unending_tasks import UnawaitedExecutor, end_other_tasks
+from edgen.core.registry import list_foreign_plugins
 from edgen.execution.progress import Event, Events
 from edgen.providers import list_key_requests
 from edgen.providers.trust import (
@@ -223,7 +225,7 @@ def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
 
     `stop` of that loop raises RuntimeError in the calling code, since the work would end without a message
     about that code. Raises FaultyPluginError if a plugin cancels the work. Errors in tasks that a plugin
-    started are reported once.
+    started are reported once. At the end, tasks and threads of plugins that do not end are not awaited.
     """
     with asyncio.Runner() as runner:
         runner.get_loop().set_task_factory(_make_guarded_task)  # for the first task
@@ -242,6 +244,9 @@ async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
     loop.set_exception_handler(background.on_loop)
     # Not through `vars`, which would make every access to the loop's attributes slower.
     loop.stop = _refuse_stop  # type: ignore[method-assign]
+    guarded = bool(list_foreign_plugins())
+    if guarded:
+        loop.set_default_executor(UnawaitedExecutor())
     try:
         return await work
     except asyncio.CancelledError:
@@ -250,3 +255,5 @@ async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
         refuse_cancellation()
     finally:
         del loop.stop
+        if guarded:
+            await end_other_tasks()

@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import TracebackType
 from typing import IO, Any, Protocol
@@ -57,12 +57,13 @@ class _Result(msgspec.Struct, frozen=True):
 
 
 class Processes:
-    """A number of processes that work at the same time. Leaving the context ends them."""
+    """A number of processes that work at the same time. Leaving the context ends them. `environ`: the
+    environment of processes of this machine; by default, that of this process."""
 
-    def __init__(self, count: int, on: str = HERE) -> None:
+    def __init__(self, count: int, on: str = HERE, environ: Mapping[str, str] | None = None) -> None:
         require_place(on)
         self._count = count
-        self._place: _Place = _OnThisMachine(count) if on == HERE else _on_ray(on, count)
+        self._place: _Place = _OnThisMachine(count, environ) if on == HERE else _on_ray(on, count)
 
     def __enter__(self) -> Processes:
         return self
@@ -118,8 +119,8 @@ class _OnThisMachine:
     """Processes of this machine: `python -m edgen.runtime.processes`. They take the pieces of work in
     turn."""
 
-    def __init__(self, count: int) -> None:
-        self._count, self._begun = count, 0
+    def __init__(self, count: int, environ: Mapping[str, str] | None) -> None:
+        self._count, self._begun, self._environ = count, 0, environ
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def begin(self, given: bytes) -> Callable[[], bytes]:
@@ -127,7 +128,7 @@ class _OnThisMachine:
         place = self._begun % self._count
         self._begun += 1
         if place == len(self._processes):
-            self._processes.append(_start())
+            self._processes.append(_start(self._environ))
         process = self._processes[place]
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # a dead process is reported when its result is read
@@ -145,11 +146,12 @@ class _OnThisMachine:
                         pipe.close()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(environ: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "edgen.runtime.processes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=environ,
         start_new_session=True,  # only this process handles signals of a terminal, and ends the others
     )
 

@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 
 from edgen.core import registry, resources
 from edgen.core.plugin_checks import find_flaw
+from edgen.core.plugins.faults import WrongValueError
 from edgen.core.registry import Kind
 from edgen.space import Space, load_space
+from edgen.testing.elsewhere import run_elsewhere
 
 SPACE = "education_dialogue_faithful"
 
@@ -36,8 +38,20 @@ class Check:
             return make(*given)
         except ConformanceError:
             raise
+        except WrongValueError as error:
+            self.fail(error.said, error)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self.fail(f"{else_said} ({type(error).__name__}: {error})", error)
+
+    def same_elsewhere(self, what: str, here: bytes, work: Callable[..., bytes], *given: Any) -> None:
+        """Check that `work`, a function of a module, returns these bytes in another process as well. `what`
+        names them."""
+        found = run_elsewhere(work, *given)
+        self.that(
+            found in (None, here),
+            f"{what} are others in another process; they must not depend on the process, time or chance, nor "
+            "on the order of a set",
+        )
 
     def fail(self, said: str, cause: BaseException | None = None) -> NoReturn:
         raise ConformanceError(f"{self._what}: {said}") from cause

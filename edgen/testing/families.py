@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,12 @@ _TEXTS = (
     'A part of a whole: 1/2 is "one half".\nTwo of them make 1.',
     "Ähm … 3 < 4 & 4 > 3? 🙂",
     "Yes. {that} is \\right\\; well done!",
+    "  Blanks at both ends, and\ta tab. \n",
+    "Two  blanks,\r\nanother line,\n\nand an empty one before it.",
+    "e\u0301 is not \u00e9, \u212b is not \u00c5; a\u00a0b, c\u200bd, e\u2028f, \x07",
+    "&lt;b&gt; %20 \\n \\u00e9 null",
+    "Student: I said: Teacher: [Student] **Teacher**: yes.",
+    "A long one. " * 2_000,
 )
 
 
@@ -36,11 +43,16 @@ def check_family(
     about = find_space(space)
     if recorded is None:
         fits = check.value("`fits` raises", lambda: family.fits(about))
+        check.that(isinstance(fits, bool), f"`fits` returns {fits!r}, not True or False")
         check.that(fits, f"`fits` refuses the space {about.name}; give a `space` that it takes")
         recorded = [*_invent_records(family, about)]
-    for one in recorded:
-        _check_record(check, family, one)
-    for damaged in (b"", b"{}", b"[]", b'{"id": 3}', b"null"):
+    records = [(one, _make_record(check, family, one)) for one in recorded]
+    for one, record in reversed(records):  # the last one read is not the last one made
+        _check_record(check, family, one, record)
+    made = b"".join(record for _, record in records)
+    check.same_elsewhere("its records", made, _record_all, family, [one for one, _ in records])
+    cut = [records[0][1].rstrip()[:-1]] if records else []
+    for damaged in (b"", b"{}", b"[]", b'{"id": 3}', b"null", b"\xff", *cut):
         try:
             family.read(damaged)
         except (ValueError, msgspec.MsgspecError):
@@ -50,29 +62,50 @@ def check_family(
                 f"`read` raises {type(error).__name__} for {damaged!r}; it has to be a ValueError", error
             )
         check.fail(f"`read` takes {damaged!r} for a record")
-    known = check.value("`recognizes` raises", lambda: family.recognizes({"nothing": "known"}))
-    check.that(not known, "`recognizes` takes any object for its record")
+    others: tuple[Any, ...] = ({"nothing": "known"}, {"id": "c-000000-r0"}, {}, [], "text", 3, None)
+    for other in others:
+        known = check.value(f"`recognizes` raises for {other!r}", family.recognizes, other)
+        check.that(known is False, f"`recognizes` returns {known!r} for {other!r}, not False")
     defaults = part_of(family, KindDefaults)
     groups = check.value("`groups` raises", lambda: defaults.groups(about.names))
     right = all(isinstance(name, str) and isinstance(members, tuple) for name, members in groups.items())
     check.that(right, "`groups` gives no tuples of dimensions by name")
 
 
-def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
-    record = check.value("`record` raises", lambda: family.record(recorded))
+def _make_record(check: Check, family: Family, recorded: Recorded) -> bytes:
+    """Return the record of a conversation, which is the same each time."""
+    before = msgspec.json.encode(recorded)
+    record = check.value("`record` raises", family.record, recorded)
     check.that(isinstance(record, bytes), f"`record` returns {describe_type(record)}, not bytes")
+    check.that(msgspec.json.encode(recorded) == before, "`record` changes the conversation that it is given")
+    again = check.value("`record` raises the second time", family.record, recorded)
+    check.that(again == record, "`record` returns other bytes for the same conversation")
+    return bytes(record)
+
+
+def _record_all(family: Family, recorded: Iterable[Recorded]) -> bytes:
+    return b"".join(family.record(one) for one in recorded)
+
+
+def _check_record(check: Check, family: Family, recorded: Recorded, record: bytes) -> None:
     decoded = check.value("`record` returns no JSON", lambda: msgspec.json.decode(record))
     check.that(
         is_valid(record, family.schema), f"a record does not satisfy the schema {family.schema}: {record!r}"
     )
     change = check.value("`read` raises for its own record", lambda: find_change(family, recorded, record))
     check.that(change is None, f"does not read back what it records: {change}")
+    again = family.read(record)
+    same = type(again) is Recorded and msgspec.convert(msgspec.to_builtins(again), Recorded) == again
+    check.that(same, "`read` returns another type than Recorded, or a list in place of a tuple")
     known = check.value("`recognizes` raises", lambda: family.recognizes(decoded))
     check.that(known, "`recognizes` does not know its own record")
     filed = check.value("`read_file` raises for its own record", lambda: family.read_file(decoded))
     check.that(
         isinstance(filed, FiledRecord), f"`read_file` returns {describe_type(filed)}, not a FiledRecord"
     )
+    roles = [turn.role for turn in recorded.conversation.turns]
+    same = filed.id == recorded.id and [turn.role for turn in filed.speech.turns] == roles
+    check.that(same, "`read_file` has another `id`, or turns of other roles, than the record")
 
 
 def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
@@ -81,10 +114,12 @@ def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
     sampler = Sampler(space, seed=7, design="even", strength=2)
     roles = [role.name for role in (space.roles or part_of(family, KindDefaults).roles)]
     for index, (probability, ended) in enumerate(itertools.product((None, 0.0, 0.375, 1.0), (False, True))):
-        count = 2 + index
+        count = 40 if index == 7 else 2 + index
         turns = tuple(
             Turn(roles[place % len(roles)], _TEXTS[(place + index) % len(_TEXTS)]) for place in range(count)
         )
+        if index == 6:  # one side speaks twice, and repeats itself
+            turns = (*turns[:3], turns[2], msgspec.structs.replace(turns[2], text="And more."), *turns[3:])
         repairs, flags = (("end_marker",), ("loop",)) if index % 3 == 1 else ((), ())
         events = ({"event": "note", "time": 1.5, "turn": 1},) if holds_events and index % 3 == 2 else ()
         ended_by = turns[-1].role if ended else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,16 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
     Education Dialogue."""
     check = begin_check("measure", measure)
     with register_for_check("measure", measure), make_example_run(run) as folder:
-        for data in open_data_sets([folder]):
+        for number, data in enumerate(open_data_sets([folder])):
             samples = [(sample, cut(sample.turns)) for sample in data.samples()]
             check.that(samples != [], "the run has no conversations")
+            before = [msgspec.json.encode(sample) for sample, _ in samples]
             first, second = (_count(check, measure, data, samples) for _ in range(2))
             check.that(
                 first[1] == second[1], "two counts of one data set differ; a new count has to begin anew"
             )
+            after = [msgspec.json.encode(sample) for sample, _ in samples]
+            check.that(before == after, "changes the conversations that it is given")
             value = first[0]
             for name in _find_unseen(measure, samples, data.space):
                 check.fail(
@@ -45,6 +49,10 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             if data.space is not None:
                 for sample, words in samples:
                     _check_one(check, measure, sample, words, data.space)
+            if not isinstance(measure, OwnCount | NeedsDataSet):
+                _check_unlike(check, measure, samples, data.space)
+            if number == 0:
+                check.same_elsewhere("its figures", first[1], _count_again, _strip(measure), folder.resolve())
             roles = tuple(role.name for role in data.roles)
             found = [ArmResult("", data.name, value, _read_job(folder), data.guide, data.family, roles)]
             check.value("its part of the report raises", _list_all, list_blocks, measure, found)
@@ -52,6 +60,44 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             check.value("`examples` raises", _list_all, list_examples, measure, value)
             nothing, _ = _count(check, measure, data, [])
             check.value("its lines raise where nothing was seen", _list_all, list_lines, measure, nothing)
+
+
+def _check_unlike(
+    check: Check, measure: Measure[Any], samples: Sequence[tuple[Any, Words]], space: Space | None
+) -> None:
+    """Check that a measure's columns depend on one conversation alone, and do not fail for unlike ones."""
+    columns = [measure.of_one(sample, words, space) for sample, words in samples]
+    again = [measure.of_one(sample, words, space) for sample, words in reversed(samples)]
+    check.that(
+        columns == again[::-1], "`of_one` has other columns after other conversations; keep nothing of them"
+    )
+    sample, words = samples[0]
+    check.value(
+        "`of_one` raises without a space, as for a file of records", measure.of_one, sample, words, None
+    )
+    short = msgspec.structs.replace(sample, turns=sample.turns[:2], entries=2)
+    check.value("`of_one` raises for two turns", measure.of_one, short, cut(short.turns), space)
+    others = tuple(msgspec.structs.replace(turn, role=f"Role {turn.role}") for turn in sample.turns)
+    other = msgspec.structs.replace(sample, turns=others)
+    check.value("`of_one` raises for roles that it does not know", measure.of_one, other, words, space)
+
+
+def _strip(measure: Measure[Any]) -> Measure[Any]:
+    """Return a copy without cached properties, such as a type made for the measure, which no other process
+    can import."""
+    made = copy.copy(measure)
+    for name in [*vars(made)]:
+        if isinstance(getattr(type(made), name, None), cached_property):
+            del vars(made)[name]
+    return made
+
+
+def _count_again(measure: Measure[Any], folder: Path) -> bytes:
+    with register_for_check("measure", measure):
+        for data in open_data_sets([folder]):
+            samples = [(sample, cut(sample.turns)) for sample in data.samples()]
+            return _count(begin_check("measure", measure), measure, data, samples)[1]
+    return b""
 
 
 def _find_unseen(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import msgspec
 
 from edgen.config import parse_job
 from edgen.config.job import RolesAndSettings
@@ -19,13 +21,25 @@ from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
-from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers
+from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers, make_call_seed
 from edgen.protocols.reasons import REASONS
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 from edgen.testing.families import make_provenance
 from edgen.validation.schema import explain_invalid, is_valid
 
+_BAD_REPLIES = (
+    Reply(""),
+    Reply(" \n"),
+    Reply("", refusal="I cannot help."),
+    Reply("", finish_reason="content_filter"),
+    Reply("???", finish_reason="length"),
+    Reply("null"),
+    Reply("[]"),
+    Reply('{"turns": 3}'),
+    Reply("Ä" * 50_000),
+    Reply("\x00\u2028🙂"),
+)
 _FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
 
 
@@ -47,16 +61,24 @@ def check_protocol(
             lambda: _make_plan(protocol, job or {}, base),
         )
         _check_protocol_facts(check, protocol, plan)
-        check.that(
-            part_of(protocol, SimulatedAnswers).simulated(_make_simulation(_FOREIGN)) is None,
-            "`simulated` answers a prompt of another protocol; return None there",
-        )
+        simulated = part_of(protocol, SimulatedAnswers).simulated
+        foreign = check.value("`simulated` raises", simulated, _make_simulation(_FOREIGN))
+        check.that(foreign is None, "`simulated` answers a prompt of another protocol; return None there")
         respond = answer or _make_simulator()
-        first, result = _drive(check, plan, lambda request: Reply(respond(request)))
+        replies: list[Reply] = []
+
+        def reply_to(request: Request) -> Reply:
+            replies.append(Reply(respond(request)))
+            return replies[-1]
+
+        first, result = _drive(check, plan, reply_to)
+        kept = tuple(replies)
         again, same = _drive(check, plan, lambda request: Reply(respond(request)))
         check.that(
             first == again and result == same, "the same replies lead to other requests; it has to be pure"
         )
+        made = _encode_work(first, result)
+        check.same_elsewhere("its requests", made, _drive_elsewhere, protocol, dict(job or {}), base, kept)
         check.that(
             isinstance(result, Conversation),
             f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",
@@ -67,7 +89,14 @@ def check_protocol(
             check.that(request.role in roles, f"asks the role {request.role!r}, which `roles` does not list")
         addresses = [request.address for request in first]
         check.that(len({*addresses}) == len(addresses), "asks twice at one address; count `step` up")
-        for reply in (Reply(""), Reply("", refusal="I cannot help."), Reply("???", finish_reason="length")):
+        _check_calls(check, plan, first)
+        for scenario, replicate in ((0, 1), (1, 0)):
+            asked, _ = _drive(check, plan, lambda request: Reply(respond(request)), scenario, replicate)
+            check.that(
+                {request.address for request in asked} != {*addresses},
+                "asks a scenario's second conversation at the addresses of its first; give `replicate` to Address",
+            )
+        for reply in _BAD_REPLIES:
             _drive(check, plan, _make_constant_answer(reply))
 
 
@@ -92,6 +121,8 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
         )
         before = len(calls)
         for one in calls:
+            ordered = [*one.tokens] == sorted(one.tokens)
+            check.that(ordered, f"`expected` has the tokens {one.tokens}; few come first, and many last")
             check.that(
                 one.role in roles, f"`expected` has the role {one.role!r}, which `roles` does not list"
             )
@@ -116,18 +147,63 @@ def _check_record(check: Check, plan: Plan, result: Any) -> None:
     check.that(change is None, f"the family {plan.family.name} does not keep its conversation: {change}")
 
 
+def _check_calls(check: Check, plan: Plan, asked: Sequence[Request]) -> None:
+    """Check the calls of a usual conversation against `expected` and `opening`, and that the conversation can
+    be given up after its first request."""
+    most = len(require_expected(plan.protocol, plan.job, 2))
+    check.that(
+        len(asked) <= most, f"makes {len(asked)} requests; `expected` has {most} for level 2, the maximum"
+    )
+    opening = plan.opening(plan.scenario(0))
+    shown = asked[0].prose or asked[0].messages
+    check.that(
+        shown in opening.values() or asked[0].messages in opening.values(),
+        "its first request is none of the messages of `opening`, which `edgen preview` shows",
+    )
+    work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
+    next(work)
+    check.value("cannot be given up after its first request", work.close)
+
+
+def _encode_work(asked: Sequence[Request], result: Conversation | Rejection) -> bytes:
+    """Return the parts of requests that shape answers and their addresses, and the result, as JSON."""
+    plain = [(one.address, one.messages, one.seed, one.role, one.schema, one.prose) for one in asked]
+    return msgspec.json.encode((plain, result), order="deterministic")
+
+
+def _drive_elsewhere(
+    protocol: ConversationProtocol, keys: Mapping[str, Any], base: Path | None, replies: Sequence[Reply]
+) -> bytes:
+    """Run the conversation that got these replies; return what `_encode_work` does."""
+    with register_for_check("protocol", protocol):
+        plan, left = _make_plan(protocol, keys, base), iter(replies)
+        check = begin_check("protocol", protocol)
+        return _encode_work(*_drive(check, plan, lambda _: next(left, Reply(""))))
+
+
 def _drive(
-    check: Check, plan: Plan, reply: Callable[[Request], Reply]
+    check: Check, plan: Plan, reply: Callable[[Request], Reply], scenario: int = 0, replicate: int = 0
 ) -> tuple[list[Request], Conversation | Rejection]:
     """Run one conversation to its end; return its requests and its result."""
     asked: list[Request] = []
-    guard = RequestCheck(plan.protocol.name, 0, limit_requests(plan.protocol, plan.job))
-    work: Generator[Request, Reply, Any] = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
+    guard = RequestCheck(plan.protocol.name, scenario, limit_requests(plan.protocol, plan.job))
+    drawn = plan.scenario(scenario)
+    before = msgspec.json.encode(drawn)
+    work: Generator[Request, Reply, Any] = plan.protocol.start(drawn, replicate, plan.prompts, plan.rules)
+    if not isinstance(work, Generator):
+        check.fail(f"`start` returns {describe_type(work)}, not a generator")
     try:
         request = next(work)
         while True:
             checked = check.value("yields a request that cannot be sent", guard, request)
             check.that(checked is request, "yields a request with a lone surrogate in its messages")
+            own, seed = plan.protocol.name, make_call_seed(plan.rules.seed, request.address)
+            check.that(request.protocol == own, f"yields a request of the protocol {request.protocol!r}")
+            check.that(
+                request.seed == seed,
+                "yields a request with a `seed` that does not follow from its address; make it with `ask` or "
+                "Question",
+            )
             asked.append(request)
             request = work.send(reply(request))
     except StopIteration as end:
@@ -136,6 +212,7 @@ def _drive(
         raise
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
+    check.that(msgspec.json.encode(drawn) == before, "changes the scenario that it is given")
     right = isinstance(result, Conversation | Rejection)
     check.that(right, f"returns {describe_type(result)}, not a Conversation or a Rejection")
     stored = check.value(
@@ -146,6 +223,9 @@ def _drive(
         plan.job.speakers,
     )
     check.that(stored == result, "returns a result with a lone surrogate")
+    if isinstance(result, Conversation):
+        same = msgspec.convert(msgspec.to_builtins(result), Conversation) == result
+        check.that(same, "returns a Conversation with a list in place of a tuple")
     if isinstance(result, Rejection):
         check.that(
             result.reason in {*REASONS, *(one.code for one in plan.protocol.reasons)},

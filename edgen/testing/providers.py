@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from edgen.config.backends import PricesAndTokens, ServiceKeys
-from edgen.core.errors import CallError
+from edgen.core.errors import CallError, Problem
+from edgen.core.plugins.faults import require_items
+from edgen.core.plugins.unending_tasks import CANCELLING, forget_task
 from edgen.core.registry import part_of
+from edgen.core.text import describe_error
 from edgen.core.values import Address, Message, Request
 from edgen.execution.client.backend_calls import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
+from edgen.runtime.backends import CLOSING, require_backend
 from edgen.testing.check import Check, begin_check
+from edgen.testing.elsewhere import run_elsewhere
+
+_TIMEOUT = 30.0  # seconds for an answer, of the backends' Link
+_LATE = 5.0  # seconds that an answer may take beyond the timeout
+_BLOCKED = 0.5  # seconds that a call may keep the loop
+_TICK = 0.02  # seconds between two looks at the loop
 
 
 def check_provider(
@@ -29,10 +37,13 @@ def check_provider(
     call: bool = False,
 ) -> None:
     """Check a provider. `settings`: settings of a backend in a job, without `type`. `call`: have the backend
-    answer one request, over the network if it uses one. `key`: the key for the backend."""
+    answer one request, cancel a second one, and list its models, over the network if it uses one. `key`: the
+    key for the backend."""
     check = begin_check("provider", provider)
     config_type, tag = provider.Config, provider.name
     given = dict(settings or {})
+    unknown = sorted(given.keys() - {*config_type.__struct_fields__})
+    check.that(not unknown, f"has no setting {', '.join(unknown)}; give other `settings`")
     if "model" in config_type.__struct_fields__ and "model" not in given:
         given["model"] = "some-model"
     config = check.value(
@@ -41,83 +52,129 @@ def check_provider(
     )
     asks: tuple[Callable[[Any], Any], ...]
     keys, prices = part_of(provider, ServiceKeys), part_of(provider, PricesAndTokens)
-    asks = (provider.problems, keys.header_requests, prices.list_price)
+    asks = (keys.header_requests, prices.list_price)
     for ask in asks:
         check.value(f"`{ask.__name__}` raises", ask, config)
-    link = Link(timeout=30.0, connections=2, environ={})
+    problems = check.value("`problems` raises", provider.problems, config)
+    check.value("`problems` cannot be used", require_items, "provider", tag, problems, Problem, "a Problem")
+    link = Link(timeout=_TIMEOUT, connections=2, environ={})
     backend = check.value("`create` raises", lambda: provider.create(config, Key(key), link))
     again = check.value(
         "`create` raises the second time", lambda: provider.create(config, Key("another"), link)
     )
-    for name in ("identity", "model", "complete", "models", "aclose"):
-        check.that(hasattr(backend, name), f"its backend has no `{name}`")
-    identity = check.value(
-        "the backend's `identity` is not JSON",
-        lambda: msgspec.json.encode(dict(backend.identity), order="sorted"),
-    )
-    check.that(backend.identity.get("type") == tag, f"the backend's `identity` has no `type` {tag!r}")
+    check.value("cannot use its backend", require_backend, tag, backend)
+    identity = msgspec.json.encode(dict(backend.identity), order="sorted")
     other = msgspec.json.encode(dict(again.identity), order="sorted")
     check.that(
         identity == other, "two backends of one configuration differ in `identity`, or it depends on the key"
     )
     check.that(key is None or key.encode() not in identity, "the backend's `identity` holds the key")
-    check.that(isinstance(backend.model, str), "the backend's `model` is not text")
-    elsewhere = _find_identity_elsewhere(provider, config, environ=link.environ)
+    elsewhere = run_elsewhere(_find_identity, provider, msgspec.to_builtins(config))
     check.that(
         elsewhere in (None, identity),
         "the backend's `identity` is another one in another process; "
         "it is part of the address of stored answers, so each start would pay for all of them again",
     )
-    asyncio.run(_check_backend(check, provider.name, backend, again, call=call))
+    asyncio.run(_check_backend(check, provider.name, (backend, again), call=call))
 
 
-def _find_identity_elsewhere(provider: Provider, config: Any, environ: Mapping[str, str]) -> bytes | None:
-    """Return the identity of a backend of this configuration in another process; None if another process
-    cannot import the provider."""
-    try:
-        given = pickle.dumps((provider, msgspec.to_builtins(config), dict(environ)))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
-    done = subprocess.run(  # noqa: S603 - this Python, and the code below
-        [sys.executable, "-P", "-c", _ELSEWHERE], input=given, capture_output=True, env=variables, check=False
-    )
-    return done.stdout or None
+def _find_identity(provider: Provider, plain: Any) -> bytes:
+    """Return the identity of a backend of this configuration."""
+    link = Link(timeout=_TIMEOUT, connections=2, environ={})
+    backend = provider.create(msgspec.convert(plain, provider.Config), Key("no-key"), link)
+    return msgspec.json.encode(dict(backend.identity), order="sorted")
 
 
-_ELSEWHERE = """
-import contextlib, pickle, sys
-import msgspec
-from edgen.providers.base import Key, Link
-
-with contextlib.redirect_stdout(sys.stderr):
-    provider, config, environ = pickle.load(sys.stdin.buffer)
-    config = msgspec.convert(config, provider.Config)
-    backend = provider.create(config, Key("no-key"), Link(timeout=30.0, connections=2, environ=environ))
-    identity = msgspec.json.encode(dict(backend.identity), order="sorted")
-sys.stdout.buffer.write(identity)
-"""
-
-
-async def _check_backend(check: Check, name: str, backend: Any, other: Any, *, call: bool) -> None:
-    request = Request(Address(0, 0), (Message("user", "Say hello."),), seed=1)
+async def _check_backend(check: Check, name: str, backends: Sequence[Any], *, call: bool) -> None:
     if call:
-        try:
-            reply = await backend.complete(request)
-        except CallError as error:
-            check.value("`complete` raises a CallError that cannot be used", check_failure, name, error)
-        except Exception as error:  # noqa: BLE001 - any exception but a CallError is a fault
-            check.fail(
-                f"`complete` raises {type(error).__name__}: {error}; it may raise nothing but CallError"
-            )
-        else:
-            stored = check.value("`complete` returns no Reply that can be stored", check_reply, name, reply)
-            check.that(
-                stored is reply, "`complete` returns a Reply with a lone surrogate, which no file can hold"
-            )
-    for one in (backend, other):
+        await _check_call(check, name, backends[0])
+    for one in backends:
         for _ in range(2):  # calling it twice must be possible
-            try:
-                await one.aclose()
-            except Exception as error:  # noqa: BLE001 - it must raise nothing
-                check.fail(f"`aclose` raises {type(error).__name__}: {error}")
+            await _end(check, "aclose", one.aclose(), CLOSING)
+
+
+async def _check_call(check: Check, name: str, backend: Any) -> None:
+    request = Request(Address(0, 0), (Message("user", "Say hello."),), seed=1)
+    ticks = asyncio.create_task(_find_longest_wait())
+    await _complete(check, name, backend, request)
+    if await _end_ticks(ticks) > _BLOCKED:  # once, it may be an import
+        ticks = asyncio.create_task(_find_longest_wait())
+        await _complete(check, name, backend, request)
+        blocked = await _end_ticks(ticks)
+        check.that(
+            blocked <= _BLOCKED,
+            f"`complete` keeps the event loop for {blocked:.1f} s; await what takes long, or use "
+            "asyncio.to_thread",
+        )
+    cancelled = asyncio.create_task(backend.complete(request))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.wait({cancelled}, timeout=CANCELLING)
+    if not cancelled.done():
+        forget_task(cancelled)
+        check.fail(f"`complete` does not end within {CANCELLING:g} s after it was cancelled")
+    try:
+        names = await _end(check, "models", backend.models(), _TIMEOUT + _LATE)
+    except CallError as error:
+        check.value("`models` raises a CallError that cannot be used", check_failure, name, error)
+        return
+    right = names is None or (isinstance(names, list) and all(isinstance(one, str) for one in names))
+    check.that(right, f"`models` returns {names!r}, not a list of names or None")
+
+
+async def _complete(check: Check, name: str, backend: Any, request: Request) -> None:
+    """Make a call; it may end with a CallError."""
+    try:
+        reply = await _end(check, "complete", backend.complete(request), _TIMEOUT + _LATE)
+    except CallError as error:
+        check.value("`complete` raises a CallError that cannot be used", check_failure, name, error)
+        return
+    stored = check.value("`complete` returns no Reply that can be stored", check_reply, name, reply)
+    check.that(stored is reply, "`complete` returns a Reply with a lone surrogate, which no file can hold")
+
+
+async def _end(check: Check, method: str, work: Any, seconds: float) -> Any:
+    """Return what a coroutine of the backend returns. Only a CallError may end it, and it must end in
+    time."""
+    check.that(inspect.isawaitable(work), f"has a `{method}` that is not `async def`")
+    task = asyncio.create_task(_catch(work))
+    await asyncio.wait({task}, timeout=seconds)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCELLING)
+        if not task.done():
+            forget_task(task)
+        advice = "" if method == "aclose" else "; heed the `timeout` of its Link"
+        check.fail(f"`{method}` does not return within {seconds:g} s{advice}")
+    value, error = task.result()
+    if isinstance(error, CallError) and method != "aclose":
+        raise error
+    if error is not None:
+        allowed = "nothing" if method == "aclose" else "nothing but CallError"
+        check.fail(f"`{method}` raises {describe_error(error)}; it may raise {allowed}", error)
+    return value
+
+
+async def _catch(work: Any) -> tuple[Any, BaseException | None]:
+    """Return the value of an awaitable, or its error, which may be one that would end the loop."""
+    try:
+        return await work, None
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        return None, error
+
+
+async def _find_longest_wait() -> float:
+    """Return the longest time in seconds in which the loop ran no other task, until cancelled."""
+    clock, longest = asyncio.get_running_loop().time, 0.0
+    before = clock()
+    with contextlib.suppress(asyncio.CancelledError):
+        while True:
+            await asyncio.sleep(_TICK)
+            longest, before = max(longest, clock() - before), clock()
+    return max(longest, clock() - before)
+
+
+async def _end_ticks(ticks: asyncio.Task[float]) -> float:
+    await asyncio.sleep(0)
+    ticks.cancel()
+    return await ticks

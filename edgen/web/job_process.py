@@ -18,6 +18,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.plugins.faults import find_fault
+from edgen.core.plugins.unending_threads import end_process
 from edgen.core.system import handle_signals
 from edgen.core.text import escape_for_terminal
 from edgen.generation.arms import generate
@@ -67,3 +68,4 @@ def _ask(question: str) -> bool:
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    end_process()

@@ -4,16 +4,20 @@ sentence that names them, files stay where they belong, and texts are cut."""
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from edgen.asking import asker
 from edgen.core.errors import CallError, FailureKind
+from edgen.core.plugins import unending_tasks
 from edgen.core.text import limit_length
 from edgen.core.values import Rejection
 from edgen.runtime import backends
@@ -31,6 +35,20 @@ WORKS = "return Reply('Teacher: Hi.\\nStudent: Yes.')"
 def provide(*lines: str) -> str:
     """Return a provider that runs these lines and then answers."""
     return PROVIDER.replace("ANSWER", "\n        ".join((*lines, WORKS.replace("\n", "\\n"))))
+
+
+ENDLESS = """import asyncio
+        while True:
+            try: await asyncio.sleep(10 ** 6)
+            except asyncio.CancelledError: pass"""
+SHORTLY = """
+import sys
+from edgen.core.plugins import unending_tasks, unending_threads
+from edgen import __main__
+
+unending_tasks.CANCELLING = unending_threads.ENDING = 0.1
+__main__.main()
+"""
 
 
 class TestProcess:
@@ -118,6 +136,90 @@ class TestTime:
         assert "The provider 'odd' of odd-pack 1.0 did not return from `aclose` within 0.1 s" in ended.err
         status = json.loads(command("status", tmp_path / "run", "--json").out)
         assert (status["state"], status["accepted"]) == ("complete", 12)
+
+    @pytest.mark.parametrize("method", ["complete", "aclose"])
+    def test_a_backend_that_ignores_its_cancellation(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture, method: str,
+    ) -> None:  # fmt: skip
+        monkeypatch.setattr(backends, "CLOSING", 0.1)
+        monkeypatch.setattr(unending_tasks, "CANCELLING", 0.1)
+        if method == "aclose":
+            head, closes, rest = provide().partition("async def aclose(self):\n        ")
+            code = head + closes + rest.replace("pass", ENDLESS, 1)
+        else:
+            lines = (
+                "import asyncio",
+                "global task; task = asyncio.create_task(go())",
+                "await asyncio.sleep(0)",
+            )
+            code = f"async def go():\n        {ENDLESS}\n\n{provide(*lines)}"
+        site.add("providers", "odd", code)
+        with caplog.at_level(logging.WARNING, "edgen"):
+            ended = command("generate", job, *ODD, "-o", tmp_path / "run")
+        assert ended.code == (2 if method == "aclose" else 0), ended.err
+        said = "The provider 'odd' of odd-pack 1.0 did not end a task within 0.1 s after it was cancelled ("
+        assert caplog.text.count(said) == 1
+        assert ("did not return from `aclose` within 0.1 s" in ended.err) is (method == "aclose")
+        status = json.loads(command("status", tmp_path / "run", "--json").out)
+        assert (status["state"], status["accepted"]) == ("complete", 12)
+
+    @pytest.mark.integration
+    @pytest.mark.skipif(sys.platform == "win32", reason="it sends signals")
+    @pytest.mark.parametrize("waits", ["await asyncio.to_thread(time.sleep, 10 ** 6)", ENDLESS])
+    def test_calls_that_never_end_after_two_interrupts(
+        self, site: Site, job: Path, tmp_path: Path, waits: str
+    ) -> None:
+        begun = tmp_path / "begun"
+        lines = (
+            "import asyncio, time",
+            f"begin = lambda: open({str(begun)!r}, 'w').close()",
+            "begin()",
+            waits,
+        )
+        site.add("providers", "odd", provide(*lines))
+        words = [sys.executable, "-c", SHORTLY, "generate", str(job), *ODD, "-o", str(tmp_path / "run")]
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            said = ""
+            while "another signal stops at once" not in said and process.poll() is None:
+                said += process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            said += process.stderr.read()
+        assert process.returncode == 130
+        assert "run the same command again to resume" in said
+        assert "The provider 'odd' of odd-pack 1.0 " in said
+
+    @pytest.mark.integration
+    def test_a_thread_that_never_ends(self, site: Site, job: Path, tmp_path: Path) -> None:
+        lines = ("import threading, time", "threading.Thread(target=lambda: time.sleep(10 ** 6)).start()")
+        site.add("providers", "odd", provide(*lines))
+        words = [sys.executable, "-c", SHORTLY, "generate", str(job), *ODD, "-o", str(tmp_path / "run")]
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        ended = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert "accepted   12" in ended.stdout
+        said = (
+            "The provider 'odd' of odd-pack 1.0 runs a thread that did not end within 0.1 s after the command"
+        )
+        assert ended.stderr.count(said) == 1
+
+    @pytest.mark.integration
+    def test_calls_in_threads_leave_edgen_some(self, site: Site, job: Path, tmp_path: Path) -> None:
+        """Each of 20 calls waits in a thread until all of them do; edgen's own threads work meanwhile."""
+        head = "import asyncio, threading\nall_here = threading.Barrier(20, timeout=60)\n"
+        site.add("providers", "odd", head + provide("await asyncio.to_thread(all_here.wait)"))
+        words = ("generate", str(job), *ODD, "--set", "conversations=20", "-o", str(tmp_path / "run"))
+        environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
+        ended = subprocess.run(
+            [sys.executable, "-m", "edgen", *words], env=environ, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert "accepted   20" in ended.stdout
 
     def test_an_interrupted_measure(self, command: Command, site: Site, run: Path) -> None:
         waits = "import os, time; os.kill(os.getpid(), 2); time.sleep(10 ** 6)\n        return {}"

@@ -31,6 +31,14 @@ _SHOWN = 300  # characters of an error's text
 _NO_TEXT = (bytes, bytearray, memoryview)  # which msgspec takes for text in base64
 
 
+class WrongValueError(TypeError):
+    """A value that the kind of one of edgen's own objects, or of an object under test, does not allow."""
+
+    def __init__(self, kind: Kind, name: str, said: str) -> None:
+        super().__init__(f"the {kind} {name!r} {said}")
+        self.said = said  # the clause about it
+
+
 class FaultyPluginError(InputError):
     """An error raised by a plugin, or a value that its kind does not allow."""
 
@@ -146,10 +154,10 @@ def make_loaded_fault(said: str) -> FaultyPluginError | None:
 
 def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     """Raise FaultyPluginError for a value that an object of this kind must not return; `said` is the clause
-    about it, as in "returned a str, not a Reply". For edgen's own objects, raise TypeError."""
+    about it, as in "returned a str, not a Reply". For edgen's own objects, raise WrongValueError."""
     plugin = registry.find_plugin(kind, name)
     if plugin is None:
-        raise TypeError(f"the {kind} {name!r} {said}")
+        raise WrongValueError(kind, name, said)
     raise FaultyPluginError(f"{plugin.title} {said}. {_describe_advice(plugin)}")
 
 

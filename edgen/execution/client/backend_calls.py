@@ -13,6 +13,7 @@ import msgspec
 
 from edgen.core.errors import MOST_MESSAGE, CallError, FailureKind
 from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value, require_value
+from edgen.core.plugins.unending_tasks import run_apart
 from edgen.core.registry import find_plugin
 from edgen.core.text import limit_length, replace_surrogates
 from edgen.core.values import Reply, Request
@@ -26,11 +27,17 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
 
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
+    if find_plugin("provider", provider) is None:
+        return await _complete(backend, provider, request)
+    return check_reply(provider, await run_apart(_complete(backend, provider, request)))
+
+
+async def _complete(backend: Backend, provider: str, request: Request) -> Reply:
     try:
         call = backend.complete(request)
         if not inspect.isawaitable(call):
             refuse_value("provider", provider, "has a `complete` that is not `async def`")
-        reply = await call
+        return await call
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -44,7 +51,6 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
         raise
     except BaseException as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    return reply if find_plugin("provider", provider) is None else check_reply(provider, reply)
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:
