@@ -35,6 +35,8 @@ def drop_headings(lines: Sequence[RoleLine]) -> bool:
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
             headings.append((line, said, heading))
+    if not headings:  # most
+        return False
     often = Counter(heading.lastgroup for _, _, heading in headings)
     asides = longer == len(headings) and not any("\n" in said.strip() for _, said, _ in headings)
     dropped = False
