@@ -98,6 +98,16 @@ class TestArms:
     def run(self, made: Path, tmp_path: Path) -> Path:
         return Path(shutil.copytree(made, tmp_path / "run"))
 
+    def test_what_cannot_be_followed_is_refused_first(
+        self, command: Command, made: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended = command("compare", made, "--role", "Tutor=Agent")
+        assert (ended.code, "--role names a role of a data set" in ended.err) == (2, True)
+        monkeypatch.setattr("edgen.api.finished.os.access", lambda *_: False)  # a read-only folder
+        ended = command("compare", made)
+        assert ended.code == 2
+        assert f"{made} cannot be written; name a file elsewhere with -o." in ended.err
+
     def test_all_are_compared_with_the_first_and_it_is_stored(self, command: Command, run: Path) -> None:
         found = compare(command, run)
         assert found["baseline"] == "published"
