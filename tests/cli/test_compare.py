@@ -105,7 +105,9 @@ class TestArms:
         ended = command("compare", made, "--role", "Tutor=Agent")
         assert (ended.code, "--role names a role of a data set" in ended.err) == (2, True)
         may = os.access  # a read-only folder
-        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+        monkeypatch.setattr(
+            os, "access", lambda path, mode, **more: mode != os.W_OK and may(path, mode, **more)
+        )
         ended = command("compare", made)
         assert ended.code == 2
         assert f"{made} cannot be written; name a file elsewhere with -o." in ended.err
