@@ -26,8 +26,8 @@ def render(report: Report, probability_of: str = "") -> Iterator[str]:
 
 
 def wrap_line(line: str, width: int = _WIDE) -> list[str]:
-    """Split a line into pieces of at most `width` columns. Further pieces are indented, or aligned with a figure's
-    explanation."""
+    """Split a line into pieces of at most `width` columns. Further pieces are indented, or aligned with a
+    figure's explanation."""
     indent = len(line) - len(line.lstrip())
     rest = indent if indent >= _EXPLAINED else indent + 2
     return textwrap.wrap(
