@@ -50,6 +50,8 @@ def compare_runs(
         )
     arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
     home = next(filter(is_run, runs), None)
+    if roles and all(map(is_run, runs)):
+        raise UsageError("--role names a role of a data set, and no data set is compared; leave it out.")
     if home is not None and output is None:
         place = RunFolder(home).comparisons
         if not os.access(place if place.exists() else home, os.W_OK):

@@ -75,17 +75,17 @@ def _measure_indent(line: str) -> int:
 def _fold_line(line: str, width: int, hang: int | None = None) -> str:
     """Break a line between words, or a table's row between cells. `hang`: columns before the second line, if
     they are known."""
-    if columns(line) <= width:
+    if columns(line) <= width or columns(line := line.rstrip()) <= width:
         return line
     indent = _measure_indent(line)
     if indent > width // 2:
         indent, line = _CELL_INDENT, f"{' ' * _CELL_INDENT}{line.lstrip(' ')}"
     gaps = [*_GAP.finditer(line)]
-    if hang is None and len(gaps) > 1 and columns(line) > _WIDEST_ROW:
-        gaps.clear()
+    label = gaps[0].end() if gaps else 0
+    if hang is None and columns(line) > _WIDEST_ROW and (len(gaps) > 1 or label > width // 2):
+        gaps, label = [], 0  # blanks in prose
     if hang is None and len(gaps) > 1 and gaps[0].start() <= width:
         return _fold_row(line, max(gap.start() for gap in gaps if gap.start() <= width), width)
-    label = gaps[0].end() if gaps else 0
     if label > width // 2:  # a label that leaves too little room has its own line
         return f"{line[: gaps[0].start()]}\n{_wrap(line[label:], width, ' ' * (indent + _CELL_INDENT))}"
     if hang is None or hang > width // 2:

@@ -22,16 +22,16 @@ def render(report: Report, probability_of: str = "") -> Iterator[str]:
     """Yield the report's lines, each at most 80 columns wide. `probability_of`: the family's words after
     "probability" (`ReportWords`)."""
     for line in _render_lines(report, f"probability {probability_of}".rstrip()):
-        yield from _wrap(line)
+        yield from wrap_line(line)
 
 
-def _wrap(line: str) -> list[str]:
-    """Split a line into pieces that fit. Further pieces are indented, or aligned with a figure's
-    explanation."""
+def wrap_line(line: str, width: int = _WIDE) -> list[str]:
+    """Split a line into pieces of at most `width` columns. Further pieces are indented, or aligned with a
+    figure's explanation."""
     indent = len(line) - len(line.lstrip())
     rest = indent if indent >= _EXPLAINED else indent + 2
     return textwrap.wrap(
-        line, _WIDE, subsequent_indent=" " * rest, break_long_words=False, break_on_hyphens=False
+        line, width, subsequent_indent=" " * rest, break_long_words=False, break_on_hyphens=False
     ) or [""]
 
 

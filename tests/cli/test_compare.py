@@ -4,6 +4,7 @@ reports mistakes in one message."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,19 @@ class TestArms:
     @pytest.fixture
     def run(self, made: Path, tmp_path: Path) -> Path:
         return Path(shutil.copytree(made, tmp_path / "run"))
+
+    def test_what_cannot_be_followed_is_refused_first(
+        self, command: Command, made: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended = command("compare", made, "--role", "Tutor=Agent")
+        assert (ended.code, "--role names a role of a data set" in ended.err) == (2, True)
+        may = os.access  # a read-only folder
+        monkeypatch.setattr(
+            os, "access", lambda path, mode, **more: mode != os.W_OK and may(path, mode, **more)
+        )
+        ended = command("compare", made)
+        assert ended.code == 2
+        assert f"{made} cannot be written; name a file elsewhere with -o." in ended.err
 
     def test_all_are_compared_with_the_first_and_it_is_stored(self, command: Command, run: Path) -> None:
         found = compare(command, run)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgen.cli.folding import WIDE, fold, fold_lines
 from edgen.cli.output import align_columns
@@ -64,3 +66,22 @@ def test_nothing_changes_where_there_is_room() -> None:
 def test_a_path_is_not_broken() -> None:
     path = "outputs/experiment/comparisons/published-vs-refusing.json"
     assert [*fold_lines([f"stored     {path}"], 60)] == [f"stored\n{path}"]
+
+
+@pytest.mark.parametrize("blank", [" " * 200, "\t" * 200, "\u3000" * 100, ""])
+def test_blank_lines_of_any_length(blank: str) -> None:
+    assert "".join(fold_lines([blank], 60)).strip() == ""
+    assert "".join(fold_lines([f"text{blank}"], 60)).strip() == "text"
+
+
+def test_blanks_in_prose_are_no_gaps_between_cells() -> None:
+    prose = f"{TEXT}  And a third,  with blanks  in it."
+    lines = "".join(f"{one}\n" for one in fold_lines([prose], 60)).splitlines()
+    assert all(len(line) > 45 for line in lines[:-1])
+    assert not any(line.startswith(" ") for line in lines)
+
+
+@given(st.text(alphabet="ab .,:  \t-/\n界", max_size=400), st.integers(20, 120))
+def test_nothing_is_lost(text: str, width: int) -> None:
+    assert "".join("\n".join(fold_lines([text], width)).split()) == "".join(text.split())
+    assert "".join(fold(text, width).split()) == "".join(text.split())

@@ -14,6 +14,7 @@ from edgen.core.text import BRACKETS, columns, format_dollars, format_interval, 
 from edgen.evaluation.comparison.caveats import has_too_little_data
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.preferences.policies import describe_policies
+from edgen.preferences.render import wrap_line
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 
@@ -45,7 +46,7 @@ def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iter
         yield ""
         yield from _render_differences(comparison, arm, width)
     for line in () if comparison.policies is UNSET else describe_policies(comparison.policies):
-        yield from textwrap.wrap(line, width, subsequent_indent="    ", drop_whitespace=False) or [""]
+        yield from wrap_line(line, width)
     yield ""
     for left_out in comparison.not_compared:
         every = len(left_out.arms) == len(comparison.arms)
