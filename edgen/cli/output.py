@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
-from edgen.cli.folding import fold, fold_lines
+from edgen.cli.folding import fold
 from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins import background
@@ -56,9 +55,8 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
         print_json(value)
         return
     width = _find_terminal_width(_kept[-1] if _kept else sys.stdout)
-    for safe, some in itertools.groupby(lines, lambda line: isinstance(line, SafeText)):
-        for line in some if safe or not width else fold_lines(some, width):
-            print_line(line)
+    for line in lines:
+        print_line(line if isinstance(line, SafeText) else fold(line, width))
 
 
 def print_json(value: Any) -> None:
