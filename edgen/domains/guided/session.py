@@ -16,7 +16,6 @@ from edgen.domains.guided.events import read_seconds
 from edgen.domains.guided.files import PreparedMachine
 from edgen.domains.guided.machines.slots import as_text
 from edgen.domains.guided.ratings import make_token, read_ratings
-from edgen.domains.guided.view import GuidedViews
 from edgen.plugin import Conversation, Message, Prompting, Rejection, Reply, Request, Rules, Scenario, ask
 from edgen.plugin.answers import (
     ActedTurn,
@@ -29,14 +28,17 @@ from edgen.plugin.answers import (
 )
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
+    Offer,
     RejectionReason,
     Session,
     SpaceRole,
+    View,
     append_message,
     ask_turn,
     describe_ending,
     fence_turns,
     join_brief,
+    list_utterances,
     reject_too_little,
     transcript_of,
 )
@@ -47,7 +49,7 @@ _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
 
 
-class GuidedSession(GuidedViews, Session):
+class GuidedSession(Session):
     """The conversation of a scenario in progress."""
 
     protocol = "guided"
@@ -60,6 +62,7 @@ class GuidedSession(GuidedViews, Session):
         super().__init__(scenario, replicate, prompts, rules)
         seed = f"{rules.seed}/{scenario.index}/{replicate}"
         self._chance = self._random(f"{replicate}/choice")
+        self._token = make_token(rules.seed, scenario.index, replicate)
         self.course = Course(
             self._prepared.machine,
             scenario.as_row(),
@@ -313,13 +316,31 @@ class GuidedSession(GuidedViews, Session):
 
     # ---- asking
 
-    @property
-    def _token(self) -> str:
-        return make_token(self._rules.seed, self._scenario.index, self._replicate)
+    def view(self, use: str, backend: str, role: str | None) -> View | None:
+        """Return the view for a person: the role's knowledge, and the guided role's offer."""
+        prepared, course = self._prepared, self.course
+        seat = next((one for one in (prepared.wizard, prepared.partner) if one.name.lower() == backend), None)
+        if seat is None:
+            return None
+        known = self._list_known_variables(seat)
+        facts = tuple(line.partition(": ")[::2] for line in (*known["about"], *known["world"]))
+        view = View(seat.name, facts, list_utterances(course.turns))
+        if use == "questionnaire" and prepared.questionnaire is not None:
+            asked = tuple((item.name, item.text + item.ends) for item in prepared.questionnaire.items)
+            return view.with_(text="The conversation is over. Some questions about it:", questions=asked)
+        if use != "wizard":
+            return view
+        offer = course.offer()
+        states = {option.utterance: option.state for option in offer.options}
+        utterances = [*(option.utterance for option in offer.options), *offer.fixed.values()]
+        offers = (
+            Offer("choice", number, words, offer.hint is not None and states.get(words) == offer.hint)
+            for number, words in enumerate(utterances, 1)
+        )
+        return view.with_(offers=tuple(offers))
 
     def _show_conversation(self, use: str) -> dict[str, str]:
-        """Return the conversation so far for templates: plain, and fenced. Both are empty before the first
-        turn."""
+        """Return the conversation so far for templates, plain and fenced; empty before the first turn."""
         turns = self.course.turns
         task = f"{use}/{self._replicate}/{len(turns)}"
         return {

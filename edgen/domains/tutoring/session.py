@@ -14,22 +14,14 @@ from typing import Any
 
 import msgspec
 
+from edgen.domains.tutoring import judging
 from edgen.domains.tutoring.config import TutoringSettings
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercise, is_right
 from edgen.domains.tutoring.exercises.pool import ExerciseChain, ExercisePool
-from edgen.domains.tutoring.judging import (
-    JUDGE,
-    UNJUDGED,
-    judge_form,
-    judge_responses,
-    judge_variables,
-    mark_judged,
-)
 from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, mark_units_to_label
 from edgen.domains.tutoring.pool_serving import DRY, SessionServing
 from edgen.domains.tutoring.response_pool import ResponsePool
 from edgen.domains.tutoring.served_turns import LABELLER
-from edgen.domains.tutoring.view import TutoringViews
 from edgen.plugin import (
     Address,
     Conversation,
@@ -45,7 +37,16 @@ from edgen.plugin import (
 )
 from edgen.plugin.answers import ActedTurn, make_acted_turn_form, read_acted_turn
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import Session, SpaceRole, append_message, ask_turn, join_brief
+from edgen.plugin.protocols import (
+    Offer,
+    Session,
+    SpaceRole,
+    View,
+    append_message,
+    ask_turn,
+    join_brief,
+    list_utterances,
+)
 from edgen.protocols.labelling import make_labelling_variables, make_labels_form
 from edgen.reading.answers.unit_labels import LabelChoices
 
@@ -85,7 +86,7 @@ class ExerciseResult(msgspec.Struct):
         }
 
 
-class TutoringSession(TutoringViews, Session):
+class TutoringSession(Session):
     """The session of a scenario in progress."""
 
     protocol = "tutoring"
@@ -127,7 +128,9 @@ class TutoringSession(TutoringViews, Session):
             answered = yield from self._ask_tutors()
             if answered is not None:
                 return answered
-            if turn < turns and self._is_over() and not self.begin():
+            result = self.results[-1]
+            over = result.solved or result.turns >= self._settings.turns_per_exercise
+            if turn < turns and over and not self.begin():
                 break
         return self._make_conversation()
 
@@ -150,10 +153,6 @@ class TutoringSession(TutoringViews, Session):
         if not self.results:
             due = 0
         return next(filter(None, (self._chain.draw_next(tier) for tier in self._tiers[due:])), None)
-
-    def _is_over(self) -> bool:
-        """Return whether the current exercise is solved or given up."""
-        return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
 
     # ---- the student
 
@@ -230,18 +229,18 @@ class TutoringSession(TutoringViews, Session):
             return 0, found
         if self._settings.choose == "judge" and len(found) > 1:
             told = self._list_variables(self._prepared.tutor, "tutor", None)
-            picked = yield from judge_responses(
+            picked = yield from judging.judge_responses(
                 self._turns,
                 found,
                 self._make_rng("letters"),
                 told,
                 self._address(),
-                self._prompts[JUDGE],
+                self._prompts[judging.JUDGE],
                 self._rules,
             )
             if picked is not None:
-                return picked[0], mark_judged(found, *picked)
-            self._flags.setdefault(UNJUDGED)
+                return picked[0], judging.mark_judged(found, *picked)
+            self._flags.setdefault(judging.UNJUDGED)
         return self._make_rng("choice").randrange(len(found)), found
 
     # ---- the labeller
@@ -266,6 +265,29 @@ class TutoringSession(TutoringViews, Session):
         return self._random(f"{self._replicate}/{len(self._turns)}/{what}")
 
     # ---- asking
+
+    def view(self, use: str, backend: str, role: str | None) -> View | None:
+        """Return the view for a person: the exercise as the role knows it, the turns, and its actions."""
+        prepared = self._prepared
+        if use == prepared.student.name.lower():
+            seat, side = prepared.student, "student"
+        elif use in prepared.uses.values():
+            seat, side = prepared.tutor, "tutor"
+        else:
+            return None
+        known = self._list_variables(seat, side, None)
+        facts = [line.partition(": ")[::2] for line in known["about"]]
+        facts.append(("exercise", f"{known['exercise_number']}"))
+        values = {name: known.get(name) for name in SHOWN}
+        facts += [
+            (name, value if isinstance(value, str) else "; ".join(value))
+            for name, value in values.items()
+            if value
+        ]
+        actions = self._settings.named_actions[side] if self._settings.speaker_names else {}
+        offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
+        asked = (("actions", "What does your turn do?"),) if actions else ()
+        return View(seat.name, tuple(facts), list_utterances(self._turns), offers=offers, questions=asked)
 
     def _ask(
         self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
@@ -306,8 +328,8 @@ class TutoringSession(TutoringViews, Session):
             found[LABELLER] = make_labels_form(
                 [LabelChoices(settings.make_label_set(side).names, True) for side in sides]
             )
-        if JUDGE in self._prompts:
-            found[JUDGE] = judge_form(len(settings.tutor_backends))
+        if judging.JUDGE in self._prompts:
+            found[judging.JUDGE] = judging.judge_form(len(settings.tutor_backends))
         return found
 
     def _list_opening_of_others(self) -> dict[str, tuple[Message, ...]]:
@@ -322,10 +344,10 @@ class TutoringSession(TutoringViews, Session):
             shown = mark_units_to_label(turns, responses, settings)
             variables = make_labelling_variables(shown, address, self._rules.seed)
             found[LABELLER] = self._prompts[LABELLER].messages(variables)
-        if JUDGE in self._prompts:
+        if judging.JUDGE in self._prompts:
             told = self._list_variables(tutor, "tutor", None)
-            found[JUDGE] = self._prompts[JUDGE].messages(
-                {**told, **judge_variables(turns, responses, address, self._rules.seed)}
+            found[judging.JUDGE] = self._prompts[judging.JUDGE].messages(
+                {**told, **judging.judge_variables(turns, responses, address, self._rules.seed)}
             )
         return found
 
@@ -340,8 +362,7 @@ class TutoringSession(TutoringViews, Session):
         return tuple(messages)
 
     def _render_brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
-        """Return the brief about the current exercise. It is the same for all turns of the exercise, so it is
-        rendered once."""
+        """Return the brief about the current exercise, rendered once for all turns of the exercise."""
         key = use, wanted
         if key not in self._briefs:
             brief = self._prompts[use].messages(self._list_variables(role, side, wanted))
