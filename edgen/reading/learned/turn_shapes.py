@@ -13,7 +13,7 @@ STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
 # A character that the same words at the beginnings of sentences do not hold.
-_LABEL = compile_later(r"(?![,.;…])[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
+_LABEL = compile_later(r"(?![,;…]|\.(?:\s|\.|\Z))[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
@@ -49,8 +49,10 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
     few, most = max(_LEAST, len(said) // _FRAME), max(_LEAST, 3 * len(said) // 8)
     for first in {*firsts}:
-        if firsts.count(first) < (most if first.isalnum() else few):
+        if firsts.count(first) < (most if first.isalpha() else few):
             continue
+        if first.isdecimal():
+            return True
         alike = {text for text in said if text[0] == first}
         shared = len({text[1:2] for text in alike}) == 1
         start = find_common_start([*alike])[1:] if shared else ""
@@ -65,6 +67,11 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
         return False
     keyed = [text[:2] for text in {*said} if text[0].isalnum() and _LABEL.match(text, 1) is not None]
     return any(keyed.count(key) >= few for key in keyed)
+
+
+def share_words(firsts: Sequence[str]) -> bool:
+    """Return whether many turns have the same first word. A layout that only its frame shows may hold it."""
+    return max(map(firsts.count, {*firsts})) >= max(_LEAST, 3 * len(firsts) // 8)
 
 
 def _count_unclosed(texts: Collection[str], mark: str) -> int:
