@@ -119,10 +119,8 @@ class Layouts:
         layout = find_layout(text, result, at, self._words, self._vocabulary, vary=vary)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None or again[0] != result:
             return None
-        lined = Repair.LAYOUT not in result.repairs or len(split_lines(text, self._words).lines) >= len(
-            result.turns
-        )
-        layout.turns.framed = not lined
+        if Repair.LAYOUT in result.repairs and not (layout.turns.tagged or layout.turns.translated):
+            layout.turns.framed = len(split_lines(text, self._words).lines) < len(result.turns)
         return layout if self._keep(layout) else None
 
     def _find_key(self, head: str) -> str:

@@ -12,6 +12,7 @@ from edgen.reading.text.characters import are_spoken, find_common_start
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
+_NUMBER = compile_later(r"\d{1,3}[.):\]]\s")
 # A character that the same words at the beginnings of sentences do not hold.
 _LABEL = compile_later(r"(?![,;…]|\.(?:\s|\.|\Z))[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
@@ -51,7 +52,7 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     for first in {*firsts}:
         if firsts.count(first) < (most if first.isalpha() else few):
             continue
-        if first.isdecimal():
+        if first.isdecimal() and sum([_NUMBER.match(text) is not None for text in said]) >= few:
             return True
         alike = {text for text in said if text[0] == first}
         shared = len({text[1:2] for text in alike}) == 1
@@ -69,9 +70,10 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     return any(keyed.count(key) >= few for key in keyed)
 
 
-def share_words(firsts: Sequence[str]) -> bool:
-    """Return whether many turns have the same first word. A layout that only its frame shows may hold it."""
-    return max(map(firsts.count, {*firsts})) >= max(_LEAST, 3 * len(firsts) // 8)
+def share_words(said: Sequence[str]) -> bool:
+    """Return whether many turns have the same first word: a layout that only its frame shows may hold it."""
+    firsts = [text.partition(" ")[0] for text in said]
+    return max(map(firsts.count, {*firsts})) >= max(_LEAST, 3 * len(said) // 8)
 
 
 def _count_unclosed(texts: Collection[str], mark: str) -> int:
