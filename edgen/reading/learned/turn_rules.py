@@ -196,7 +196,7 @@ class TurnRules(msgspec.Struct):
         if not all(said):
             return None
         turns = split_turns(said, marks, vocabulary)
-        if self.framed and share_words(said):
+        if self.framed and share_words(turns.firsts):
             return None
         if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
