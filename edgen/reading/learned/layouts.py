@@ -24,6 +24,8 @@ from edgen.reading.learned.given_values import split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
 from edgen.reading.learned.texts import DIGITS, KEY
 from edgen.reading.learned.turn_places import LONGEST
+from edgen.reading.lines.role_lines import split_lines
+from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import make_speaker_patterns
 from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory
@@ -117,6 +119,8 @@ class Layouts:
         layout = find_layout(text, result, at, self._words, self._vocabulary, vary=vary)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None or again[0] != result:
             return None
+        if Repair.LAYOUT in result.repairs and not (layout.turns.tagged or layout.turns.translated):
+            layout.turns.framed = len(split_lines(text, self._words).lines) < len(result.turns)
         return layout if self._keep(layout) else None
 
     def _find_key(self, head: str) -> str:

@@ -19,7 +19,7 @@ from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import find_numbered
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
-from edgen.reading.learned.turn_parts import APART, COLONS, TurnParts, split_turns, split_words
+from edgen.reading.learned.turn_parts import APART, TurnParts, list_suspects, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
     ENDS,
     STOPS,
@@ -30,10 +30,10 @@ from edgen.reading.learned.turn_shapes import (
     share_ending,
     share_lines,
     share_marks,
+    share_words,
     stand_in_quotes,
 )
 from edgen.reading.lines.shared_marks import find_margin
-from edgen.reading.other_speaker import HINTS
 from edgen.reading.text.characters import (
     TELLING,
     TurnWords,
@@ -67,9 +67,6 @@ _LIKELY = ("likel", "prob", "chance")
 _CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
 _BRACKETS = frozenset("([{<（")  # of end markers
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)  # character
-_LETTER_ENDS = frozenset("]>)–—")
-# A letter at the beginning of a line that may name a speaker.
-_LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 # A line under what may be a person's name.
@@ -101,6 +98,7 @@ class TurnRules(msgspec.Struct):
     lasts: frozenset[str]  # marks with which a turn may end like a word
     code: int
     """How turns are written (`turn_codes`)."""
+    framed: bool = False  # the general reader knows the labels by what is around them alone
     joint: str = ""  # what stands for a line break in a turn, as `<br>` or a break with a margin; "": a break
 
     def is_like(self, other: TurnRules) -> bool:
@@ -198,6 +196,8 @@ class TurnRules(msgspec.Struct):
         if not all(said):
             return None
         turns = split_turns(said, marks, vocabulary)
+        if self.framed and share_words(turns.firsts):
+            return None
         if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
         lined = self.begins or bool(turns.broken)
@@ -218,7 +218,7 @@ class TurnRules(msgspec.Struct):
             return None
         if self.translated and any(_LISTED.search(said[number]) for number in turns.coloned):
             return None
-        return _list_suspects(turns, vocabulary) if turns.hinted else []
+        return list_suspects(turns, vocabulary) if turns.hinted else []
 
     def _hold_told_words(self, turns: TurnParts, vocabulary: TurnWords, *, lined: bool) -> bool:
         """Return whether words of the turns may name a speaker to the layout, end the conversation, head a
@@ -309,10 +309,10 @@ class TurnRules(msgspec.Struct):
 
     def _are_plain(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
         """Return whether no line of the turns may be a label or a rule, or end the last turn."""
-        if "(" in turns.kinds:
-            return False
         lines, firsts, named = turns.lines, turns.firsts, turns.named
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
+        if "(" in turns.kinds:
+            return False
         if not clear and not vocabulary.plain.have_all(
             [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
         ):
@@ -351,26 +351,6 @@ class TurnRules(msgspec.Struct):
         )
 
 
-def _list_suspects(turns: TurnParts, vocabulary: TurnWords) -> list[int]:
-    """Return the numbers of the turns in which another speaker may be shown, of those with marks for it."""
-    said, coloned = turns.said, turns.coloned
-    parts = [part for number in coloned for part in said[number].split(":")[:-1]]
-    if "：" not in turns.kinds and vocabulary.unlabelling.have_all(
-        [" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]
-    ):
-        coloned = []
-    others = (HINTS & turns.kinds) - COLONS
-    # Other marks than a colon show a speaker by a name alone, or by a letter at the beginning of a line.
-    lettered = bool(turns.broken) and _begin_with_letters(turns.whole, turns.kinds)
-    if not others or (turns.quiet and not lettered):
-        return [*coloned]
-    marked = [number for number in turns.hinted if not others.isdisjoint(turns.held[number])]
-    if not lettered:
-        names = [name.decode() for name in turns.find_names(marked, vocabulary)]
-        marked = [n for n in marked if any(map(said[n].lower().__contains__, names))] if names else []
-    return sorted({*marked, *coloned})
-
-
 def _may_end(said: str, marks: frozenset[str], vocabulary: TurnWords) -> bool:
     """Return whether a line of the last turn may end it: cheaper than `LAST_STOP`."""
     words = fold(said)
@@ -386,11 +366,6 @@ def _split_starts(lines: Sequence[str]) -> list[list[str]]:
     """Return the first two words of lines that are not blank, without the bullets of a list, and the rest."""
     starts = [line.split(" ", 2) for line in (line.lstrip(" \t") for line in lines) if line]
     return [start[1:] if _BULLETS[start[0]] else start for start in starts]
-
-
-def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
-    """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
-    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

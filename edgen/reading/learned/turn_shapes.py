@@ -12,8 +12,10 @@ from edgen.reading.text.characters import are_spoken, find_common_start
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
+_CLOSINGS = {"*": "*", "_": "_", "(": ")", "[": "]"}
+_NUMBER = compile_later(r"\d{1,3}[.):\]]\s")
 # A character that the same words at the beginnings of sentences do not hold.
-_LABEL = compile_later(r"(?![,.;…])[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
+_LABEL = compile_later(r"(?![,;…]|\.(?:\s|\.|\Z))[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
@@ -49,15 +51,17 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
     few, most = max(_LEAST, len(said) // _FRAME), max(_LEAST, 3 * len(said) // 8)
     for first in {*firsts}:
-        if firsts.count(first) < (most if first.isalnum() else few):
+        if firsts.count(first) < (most if first.isalpha() else few):
             continue
+        if first.isdecimal() and sum([_NUMBER.match(text) is not None for text in said]) >= few:
+            return True
         alike = {text for text in said if text[0] == first}
         shared = len({text[1:2] for text in alike}) == 1
         start = find_common_start([*alike])[1:] if shared else ""
         if first.isalnum():
             if len(alike) >= most and _LABEL.search(start) is not None:
                 return True
-        # Emphasis of a part of a turn has two marks.
+        # Emphasis of a part of a turn, and brackets, have two marks.
         elif first in start or max(lasts.count(first), _count_unclosed(alike, first)) >= few:
             return True
     seconds = "".join([text[1:2] for text in said])
@@ -67,9 +71,16 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     return any(keyed.count(key) >= few for key in keyed)
 
 
+def share_words(firsts: Sequence[str]) -> bool:
+    """Return whether many turns have the same first word: a layout that only its frame shows may hold it."""
+    most, kinds = max(_LEAST, 3 * len(firsts) // 8), {*firsts}
+    return len(firsts) - len(kinds) >= most - 1 and max(map(firsts.count, kinds)) >= most
+
+
 def _count_unclosed(texts: Collection[str], mark: str) -> int:
-    """Return how many texts have a mark of emphasis without its pair."""
-    return sum([text.count(mark) % 2 for text in texts]) if mark in "*_" else 0
+    """Return how many texts that begin with a mark of emphasis or a bracket do not close it."""
+    closing = _CLOSINGS.get(mark)
+    return 0 if closing is None else sum([text.find(closing, 1) < 0 for text in texts])
 
 
 def share_ending(said: Sequence[str], lasts: str) -> bool:
