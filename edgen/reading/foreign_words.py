@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -375,5 +375,6 @@ def _compile_alternatives(words: Iterable[str]) -> str:
     return f"(?:{'|'.join(choices)}){'?' if ends else ''}"
 
 
+@lru_cache(maxsize=1024)  # most labels repeat
 def _make_key(word: str) -> str:
     return unicodedata.normalize("NFC", word).lower()

@@ -136,13 +136,10 @@ def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
         text = text.rstrip(" ,;")[:-1]
     if prefix.endswith("<") and line.kind == "colon" and text.endswith(">") and "<" not in text:
         text = text[:-1]
-    cut = max(text.rfind("</"), text.rfind("[/"))
-    if (
-        cut >= 0
-        and ("<" in prefix or "[" in prefix)
-        and text[cut + 2 :].lower().startswith((*roles.by_name, "turn"))
-    ):
-        text = text[:cut]
+    if "<" in prefix or "[" in prefix:
+        cut = max(text.rfind("</"), text.rfind("[/"))
+        if cut >= 0 and text[cut + 2 :].lower().startswith((*roles.by_name, "turn")):
+            text = text[:cut]
     return text
 
 

@@ -326,7 +326,8 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
     `role_of` gets a name and the text after it, and returns the role, or None.
     """
-    if "\n" not in text or len(parts := NAMED.split(text, MAX_LINES)) == 1:
+    below = text.partition("\n")[2]
+    if (":" not in below and "：" not in below) or len(parts := NAMED.split(text, MAX_LINES)) == 1:
         return text, []
     lines: list[RoleLine] = []
     bodies = [[parts[0]]]

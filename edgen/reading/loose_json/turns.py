@@ -107,7 +107,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 class Shapes(dict[tuple[str, ...], Shape]):
-    """The shapes of one reply's dictionaries. Each shape is analysed once, since most turns have the same."""
+    """The shapes of one reply's dictionaries: most turns have the same."""
 
     def __init__(self, keys: Keys) -> None:
         super().__init__()
@@ -122,14 +122,19 @@ class Shapes(dict[tuple[str, ...], Shape]):
         return found
 
     def __missing__(self, names: tuple[str, ...]) -> Shape:
-        said = [(name, self.said[name]) for name in names]
-        self[names] = shape = Shape(
-            tuple([name for place, name in sorted((k.who, n) for n, k in said) if place < _NO_PLACE]),
-            tuple([name for place, name in sorted((k.what, n) for n, k in said) if place < _NO_PLACE]),
-            any(key.speaks for _, key in said),
-            not any(key.probable or key.ended or key.person for _, key in said),
-        )
+        self[names] = shape = _explain_keys(names, self.said.roles)
         return shape
+
+
+@lru_cache(maxsize=1024)
+def _explain_keys(names: tuple[str, ...], roles: RoleWords) -> Shape:
+    said = [(name, _explain_key(name, roles)) for name in names]
+    return Shape(
+        tuple([name for place, name in sorted((k.who, n) for n, k in said) if place < _NO_PLACE]),
+        tuple([name for place, name in sorted((k.what, n) for n, k in said) if place < _NO_PLACE]),
+        any(key.speaks for _, key in said),
+        not any(key.probable or key.ended or key.person for _, key in said),
+    )
 
 
 def read_turns(value: Any, shapes: Shapes) -> list[tuple[str, str]]:

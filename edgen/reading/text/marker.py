@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -69,6 +70,7 @@ def hold_no_marker(texts: Sequence[str]) -> bool:
     return not may_mark(words) or all(find_marker(text) is None for text in texts)
 
 
+@lru_cache(maxsize=4)  # several rules look at the last turn
 def find_marker(text: str) -> MarkedText | None:
     """Return the text split at its first end marker; None without a marker."""
     if len(text) < _SHORTEST or not may_mark(fold(text)):
