@@ -33,7 +33,7 @@ _MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
-        |"\w{2,20}"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
+        |"(?:role|speaker|name|who|from|author|character|rol|papel|rolle|ruolo|sprecher|hablante|falante)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
         |[{,]\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
 """
 _LABEL = r"""

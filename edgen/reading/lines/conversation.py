@@ -251,7 +251,7 @@ def _split_foot(said: str) -> tuple[str, str]:
     while at >= 0:
         below = said.find("\n", at + 1)
         line = said[at + 1 : below if below >= 0 else len(said)]
-        below_blank = said[:at].rstrip(" \t")[-1:] == "\n" and _BELOW_BLANK.match(line)
+        below_blank = said[at - 1] == "\n" and _BELOW_BLANK.match(line)
         if (
             below_blank
             or _BELOW.match(line)

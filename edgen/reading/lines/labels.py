@@ -114,8 +114,10 @@ def open_shared_key(lines: Sequence[RoleLine], *, unknown: bool) -> None:
         for line in lines:
             open_key(line)
         return
+    if not unknown or len(lines) < _LEAST:
+        return
     keys = [_ANY_KEY.match(line.body) for line in lines]
-    if not unknown or len(lines) < _LEAST or len({key and key[1] for key in keys}) > 1:
+    if len({key and key[1] for key in keys}) > 1:
         return
     if any("\n" in line.body.strip() for line in lines[:-1]):
         return

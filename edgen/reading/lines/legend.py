@@ -18,7 +18,7 @@ _NEAR = 40  # characters between the beginning of a short name and the role's na
 _LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _LABELS = 2  # definitions of each name that are labels of turns: `Ann (teacher) 9:30`
-_MOST = 4  # definitions at the beginning and at the end of a part
+_MOST = 8  # definitions in a part: more are labels of turns
 _AFTER = 60  # characters of a definition after a blank or a comma: ` (T)`, `, Ann`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`; `a
 # teacher named Ann`.
@@ -83,13 +83,10 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
             at = lowered.find(name, end)
         if len(places) == defined:
             return []
-    if len(shorts) < len(roles.by_name):
+    if len(shorts) < len(roles.by_name) or len(places) > _MOST:
         return []
     found: list[re.Match[str]] = []
-    places.sort()
-    if len(places) > 2 * _MOST:  # labels of turns
-        places[_MOST:-_MOST] = []
-    for at, end in places:
+    for at, end in sorted(places):
         named = "(" in part[max(0, at - _INSIDE) : at]
         begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
         begin = max(begin or at - _NEAR, found[-1].end() if found else 0)

@@ -167,8 +167,7 @@ class _Frame:
     """A container that is still open."""
 
     def __init__(self, opened: str) -> None:
-        self.listed = opened != "{"
-        self.is_tuple = opened == "("
+        self.opened = opened
         self.items: list[tuple[str | None, Any]] = []
         self.key: str | None = None
 
@@ -183,7 +182,7 @@ class _Frame:
     def is_unclosed_list(self) -> bool:
         """Return whether a list ends with the key of the probability, so that its bracket is missing."""
         *values, (name, key) = self.items
-        return self.listed and name is None and bool(values) and _CHANCE.match(str(key)) is not None
+        return self.opened != "{" and name is None and bool(values) and _CHANCE.match(str(key)) is not None
 
     def find_value(self) -> Any:
         if any(key is not None for key, _ in self.items):
@@ -234,11 +233,11 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             stack[-1].read_colon()
         elif kind == "quote":
             frame = stack[-1]
-            after = _AFTER_ITEM if frame.is_tuple and frame.items else _AFTER_VALUE
+            after = _AFTER_ITEM if frame.opened == "(" and frame.items else _AFTER_VALUE
             string, at = _read_string(text, at, match["quote"], after, is_value=frame.key is not None)
             frame.add(string)
             cut = at == len(text) and text[-1] not in _STRING_ENDS
-        elif stack[-1].is_tuple and match["word"][-1] == ")":
+        elif stack[-1].opened == "(" and match["word"][-1] == ")":
             if match["word"] != ")":
                 stack[-1].add(_read_word(match["word"][:-1]))
             done = stack.pop().find_value()
