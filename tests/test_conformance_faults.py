@@ -312,7 +312,7 @@ class OddBackend:
         return None
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Close it."""
 
 
 class OddProvider(Provider):

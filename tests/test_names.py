@@ -135,6 +135,7 @@ NOUNS = [
     Nouns("the names of faults that users read", "edgen/simulator/layout_defects.py", ""),
     Nouns("parts of schemas, read as the schema that they make", "edgen/core/forms.py", ""),
     Nouns("the function of a command", "edgen/", "command"),
+    Nouns("the name of the method in Python's executors", "edgen/core/plugins/", "shutdown"),
     Nouns("the beginning of a process", "edgen/", "main"),
     Nouns("what a user of Python calls, and the options of it", "edgen/api/", "candidates pairs stats"),
     Nouns("what a user of Python calls, and the options of it", "edgen/domains/retrieval/", "baseline"),

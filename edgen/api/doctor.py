@@ -36,7 +36,7 @@ from edgen.prompting.prompt import find_schema_file
 from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
-from edgen.runtime.backends import close_backend, require_backend
+from edgen.runtime.backends import CLOSING, await_in_time, close_backend, require_backend
 from edgen.runtime.control import Trust, run_in_own_loop
 from edgen.runtime.loading import Loading
 from edgen.store.budget_book import BudgetBook
@@ -255,6 +255,9 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
         await close_backend(config.provider, backend)
 
 
+_PATIENCE = 65.0  # seconds for an answer; a plugin's backend has at most 60
+
+
 async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, trust: Trust) -> None:
     """Make one tiny call, and note the result and its time. Raises CallError."""
     request = Request(Address(0, 0), (Message("user", _COUNT),), seed=checked.job.seed % 2**31)
@@ -264,7 +267,8 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
         nonlocal started
         await client.servers.learn()
         started = time.monotonic()
-        return await client.ask_once(request)
+        work = client.ask_once(request)
+        return await await_in_time(checked.config.provider, "complete", work, _PATIENCE)
 
     reply = await checked.loading.answer(ask)
     seconds, usage = time.monotonic() - started, reply.usage
@@ -370,7 +374,9 @@ def _explain_blank(reply: Reply) -> str:
 
 async def _describe_models(config: BackendConfig, backend: Backend, loading: Loading) -> str:
     try:
-        names = await loading.answer(backend.models)
+        names = await loading.answer(
+            lambda: await_in_time(config.provider, "models", backend.models(), CLOSING)
+        )
     except CallError as failure:
         return f"the list of models is not available ({failure}); the call shows more"
     except Exception as error:  # noqa: BLE001 - raised again

@@ -23,17 +23,16 @@ import contextlib
 import functools
 import importlib
 import logging
-import os
 import re
-import site
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core import working_directory
 from edgen.core.errors import InputError
 from edgen.core.plugin_checks import find_flaw, find_place, satisfies, warn_of_group
+from edgen.core.site_folders import split_path
 from edgen.core.system import is_from_signal
 from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
@@ -49,7 +48,6 @@ KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure"
 the folders that jobs name, the command line and `import edgen`."""
 GROUPS: dict[str, Kind] = {f"edgen.{kind}s".replace("ys", "ies"): kind for kind in get_args(Kind)}
 """The kinds by their groups of entry points: `edgen.providers`, `edgen.families` and so on."""
-_HERE = Path(__file__).resolve().parents[2]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 _NEEDED = re.compile(
     rf"{DISTRIBUTION.replace('-', '[-_.]')}(?![\w.-])\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?", re.I
@@ -144,10 +142,8 @@ def find_plugin(kind: Kind, name: str) -> Plugin | None:
     """Return the entry point of another package's object; None for edgen's own, and for added ones."""
     if (kind, name) in _added:
         return None
-    for plugin in _index_plugins(tuple(sys.path)).get((kind, name), ()):
-        if plugin.package != DISTRIBUTION:
-            return plugin
-    return None
+    found = _index_plugins(tuple(sys.path)).get((kind, name), ())
+    return None if not found or any(one.package == DISTRIBUTION for one in found) else found[0]
 
 
 def is_added(kind: Kind, name: str) -> bool:
@@ -165,10 +161,28 @@ def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
         try:
             found.append(find(kind, name))
         except PluginError as error:
-            if str(error) not in warned:
-                logging.getLogger("edgen").warning("edgen: %s", error)
-            warned.add(str(error))
+            _warn(str(error))
+    for plugin in find_shadowed_plugins(kind):
+        _warn(str(explain_problem(plugin)))
     return found
+
+
+def _warn(problem: str) -> None:
+    """Warn of a problem of a plugin, once for each command."""
+    if problem not in warned:
+        logging.getLogger("edgen").warning("edgen: %s", problem)
+    warned.add(problem)
+
+
+def find_shadowed_plugins(kind: Kind) -> list[Plugin]:
+    """Return the plugins of a kind that have the name of one of edgen's own objects. They are not used."""
+    return [
+        plugin
+        for (there, _), found in _index_plugins(tuple(sys.path)).items()
+        if there == kind and any(one.package == DISTRIBUTION for one in found)
+        for plugin in found
+        if plugin.package != DISTRIBUTION
+    ]
 
 
 warned: set[str] = set()
@@ -177,6 +191,10 @@ warned: set[str] = set()
 
 def explain_problem(plugin: Plugin) -> str | None:
     """Explain in a sentence why a plugin is unusable; None if it is usable."""
+    if plugin in find_shadowed_plugins(plugin.kind):
+        return (
+            f"{plugin.title} has the name of edgen's own {plugin.kind}, which is used; rename the plugin's."
+        )
     try:
         find(plugin.kind, plugin.name)
     except PluginError as error:
@@ -192,6 +210,7 @@ def _find_names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
 @functools.cache
 def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
     found = _index_plugins(path).get((kind, name), [])
+    found = [one for one in found if one.package == DISTRIBUTION] or found
     if not found:
         from edgen.core.yaml_values import suggest_name  # imports yaml, which shell completion does not need
 
@@ -214,7 +233,7 @@ _NOT_INSTALLED = " edgen's own entry points are missing: install edgen (again), 
 
 
 def _load(plugin: Plugin) -> Any:
-    module, _, attributes = plugin.object.partition(":")
+    module, _, attributes = (part.strip() for part in plugin.object.partition(":"))
     what = plugin.title
     if not attributes:
         raise PluginError(
@@ -347,52 +366,3 @@ def _read_text(file: Path) -> tuple[str, str | None]:
         return "", error.strerror
     text = data.decode("utf-8-sig", errors="replace")
     return text, "it is not UTF-8" if "\ufffd" in text or "\0" in text else None
-
-
-def split_path(path: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """Split the entries of `sys.path`: folders that hold installed packages, and the others, each once."""
-    sites = [*site.getsitepackages(), site.getusersitepackages()]
-    known = {_HERE, *map(_resolve_folder, sites)}
-    known |= {
-        _resolve_folder(one)
-        for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        if _is_absolute(one)
-    }
-    named: set[Path] | None = None  # read only if some folder is not known yet
-    installed: dict[Path, None] = {}
-    others: dict[Path, None] = {}
-    for entry in path:
-        folder = _resolve_folder(entry)
-        if not _is_absolute(entry) or not folder.is_dir():
-            trusted = False
-        elif not (trusted := folder in known):
-            named = _read_pth_files(sites) if named is None else named
-            trusted = folder in named
-        (installed if trusted else others)[folder] = None
-    return [*installed], [folder for folder in others if folder not in installed]
-
-
-def _is_absolute(entry: str) -> bool:
-    return Path(entry).is_absolute()
-
-
-def _resolve_folder(entry: str) -> Path:
-    return Path(entry or ".").resolve()
-
-
-def _read_pth_files(sites: Sequence[str]) -> set[Path]:
-    """Return the folders named in `.pth` files of the site folders: as a line, or in quotes in a line of
-    code."""
-    found: set[Path] = set()
-    for folder in map(Path, sites):
-        for file in sorted(folder.glob("*.pth")):
-            try:
-                text = file.read_text(encoding="utf-8-sig")
-            except (OSError, ValueError):
-                continue
-            for line in filter(None, map(str.strip, text.splitlines())):
-                is_code = line.startswith(("import ", "import\t"))
-                parts = re.findall(r"'([^']+)'|\"([^\"]+)\"", line) if is_code else [(line, "")]
-                named = [single or double for single, double in parts]
-                found |= {(folder / one).resolve() for one in named if not is_code or _is_absolute(one)}
-    return found

@@ -56,22 +56,22 @@ class ColumnCount:
         return self._finish({name: one.result() for name, one in self._sums.items()})
 
 
-def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> Columns:
-    """Return the columns that a measure gave for one conversation. Raises FaultyPluginError with the
-    measure's name if an aggregate cannot count a value."""
+def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any, about: str) -> Columns:
+    """Return the columns that a measure gave for one conversation, which `about` names. Raises
+    FaultyPluginError with the measure's name if an aggregate cannot count a value."""
     if not isinstance(given, Mapping):
         refuse_value(
-            "measure", measure, f"returned {_show(given)} as columns, not a mapping of values by name"
+            "measure", measure, f"returned {_show(given)} as columns, not a mapping of values by name{about}"
         )
     columns: Columns = {
         name: [*islice(value, _MOST_VALUES + 1)] if isinstance(value, Iterator) else value
         for name, value in islice(given.items(), _MOST_COLUMNS + 1)
     }
     if len(columns) > _MOST_COLUMNS:
-        refuse_value("measure", measure, f"gave more than {_MOST_COLUMNS:,} columns for one conversation")
+        refuse_value("measure", measure, f"gave more than {_MOST_COLUMNS:,} columns{about}")
     for name, value in columns.items():
         if isinstance(value, Sized) and not isinstance(value, str) and len(value) > _MOST_VALUES:
-            said = f"gave more than {_MOST_VALUES:,} values in the column {name!r} for one conversation"
+            said = f"gave more than {_MOST_VALUES:,} values in the column {name!r}{about}"
             refuse_value("measure", measure, said)
     for one in aggregates:
         value = columns.get(one.reads)
@@ -82,10 +82,12 @@ def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> 
             refuse_value(
                 "measure",
                 measure,
-                f"gave the column {one.reads!r} without {one.of!r}, which {one.name!r} is of",
+                f"gave the column {one.reads!r} without {one.of!r}, which {one.name!r} is of{about}",
             )
         for flaw in _find_flaws(one, value, of):
-            refuse_value("measure", measure, f"gave {_show(value)} in the column {one.reads!r}, {flaw}")
+            refuse_value(
+                "measure", measure, f"gave {_show(value)} in the column {one.reads!r}, {flaw}{about}"
+            )
     return columns
 
 

@@ -201,7 +201,9 @@ class Measure(Generic[V]):
                 return self.of_one(sample, words, space)
 
         own: Callable[[Sample, Words], Columns] = read
-        checked = (lambda sample, words: _check(self, own(sample, words))) if self._is_foreign else own
+        checked = (
+            (lambda sample, words: _check(self, own(sample, words), sample)) if self._is_foreign else own
+        )
 
         def finish(figures: dict[str, Any]) -> V:
             found = whole.finish(figures, shared)
@@ -263,13 +265,13 @@ def make_value_type(measure: Measure[Any]) -> type[Any]:
 def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Space | None) -> Columns:
     """Return the columns of a conversation; those of a foreign measure are checked. Raises
     FaultyPluginError."""
-    return _check(measure, measure.of_one(sample, words, space))
+    return _check(measure, measure.of_one(sample, words, space), sample)
 
 
-def _check(measure: Measure[Any], columns: Columns) -> Columns:
+def _check(measure: Measure[Any], columns: Columns, sample: Sample) -> Columns:
     if not measure._is_foreign:
         return columns
-    checked = check_columns(measure.name, measure.aggregates, columns)
+    checked = check_columns(measure.name, measure.aggregates, columns, f", for conversation {sample.id}")
     if isinstance(measure, OwnCount | OwnComparisons) or measure.compares is not None:
         return checked  # the measure itself may read other columns
     known = {*measure.figures, *(name for one in measure.aggregates for name in (one.reads, one.of))}

@@ -195,6 +195,9 @@ def list_flaws(provider: Provider) -> Iterator[str]:
         yield "has no `Config`: give its class one, a struct derived from edgen.plugin.BackendConfig"
         return
     yield from find_misplaced_names(provider, PARTS)
+    batches = provider.batches if isinstance(provider, BatchAnswers) else None
+    if batches is not None and not callable(getattr(batches, "read_line", None)):
+        yield f"has `batches` of the type {type(batches).__name__}; it is a BatchServices or None"
     given = config.__struct_config__
     if (given.tag_field, given.tag) != ("type", provider.name):
         yield (

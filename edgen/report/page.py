@@ -4,6 +4,7 @@ text."""
 from __future__ import annotations
 
 import functools
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from edgen.core.files import write_lines
 from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import (
+    escape_for_terminal,
     escape_invisible,
     format_dollars,
     format_duration,
@@ -233,7 +235,10 @@ def _list_notes(arms: Iterable[ArmReport]) -> Iterator[str]:
     """Yield the measures' notes on each arm's data."""
     for arm in arms:
         quality = arm.quality
-        for text in dict.fromkeys((*quality.notes, *describe_faults(quality.faults))):
+        faults = [*describe_faults(quality.faults)]
+        for text in faults:
+            logging.getLogger("edgen").warning("edgen: %s", escape_for_terminal(text))
+        for text in dict.fromkeys((*quality.notes, *faults)):
             yield f"{arm.label}: {text}" if arm.label else text
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -33,6 +33,9 @@ from edgen.runtime.processes import HERE, require_place
 
 if TYPE_CHECKING:
     from edgen.runtime.people import PeopleRequests
+
+
+T = TypeVar("T")
 
 
 def list_configs(plan: Plan) -> dict[str, BackendConfig]:
@@ -170,6 +173,21 @@ async def close_backend(provider: str, backend: Backend) -> None:
 
 async def _close(backend: Backend) -> None:
     await backend.aclose()
+
+
+async def await_in_time(provider: str, method: str, work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Return what a coroutine of a backend returns. Raises FaultyPluginError if that of a plugin's backend
+    takes more than `seconds`."""
+    if find_plugin("provider", provider) is None:
+        return await work
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await run_apart(work)
+    except TimeoutError:
+        if limit.expired():
+            refuse_value("provider", provider, f"did not return from `{method}` within {seconds:g} s")
+        raise
 
 
 def require_backend(provider: str, backend: Any) -> None:

@@ -6,9 +6,9 @@
     def test_conformance():
         check_measure(MEASURE)
 
-Each check uses the object as edgen does. At the first fault, it raises ConformanceError, an AssertionError
-with a sentence. The package need not be installed. No check uses the network: `check_provider` calls a
-backend only on request.
+Each check uses the object as edgen does, also in a second process. At the first fault, it raises
+ConformanceError, an AssertionError with a sentence. The package need not be installed. No check uses the
+network: `check_provider` calls a backend only on request. docs/plugins.md lists the rules of each kind.
 
 These names stay, as those of `edgen.plugin` do. A later release may check more.
 """

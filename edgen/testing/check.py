@@ -43,7 +43,7 @@ class Check:
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             self.fail(f"{else_said} ({type(error).__name__}: {error})", error)
 
-    def same_elsewhere(self, what: str, here: bytes, work: Callable[..., bytes], *given: Any) -> None:
+    def require_same_elsewhere(self, what: str, here: bytes, work: Callable[..., bytes], *given: Any) -> None:
         """Check that `work`, a function of a module, returns these bytes in another process as well. `what`
         names them."""
         found = run_elsewhere(work, *given)

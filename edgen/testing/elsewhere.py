@@ -1,4 +1,5 @@
-"""Work of checks in another process, in which Python orders sets otherwise. A resumed run is another process."""
+"""Work of checks in another process, in which Python orders sets otherwise. A resumed run is such a
+process."""
 
 from __future__ import annotations
 

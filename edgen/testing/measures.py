@@ -52,7 +52,9 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             if not isinstance(measure, OwnCount | NeedsDataSet):
                 _check_unlike(check, measure, samples, data.space)
             if number == 0:
-                check.same_elsewhere("its figures", first[1], _count_again, _strip(measure), folder.resolve())
+                check.require_same_elsewhere(
+                    "its figures", first[1], _count_again, _strip(measure), folder.resolve()
+                )
             roles = tuple(role.name for role in data.roles)
             found = [ArmResult("", data.name, value, _read_job(folder), data.guide, data.family, roles)]
             check.value("its part of the report raises", _list_all, list_blocks, measure, found)

@@ -78,7 +78,9 @@ def check_protocol(
             first == again and result == same, "the same replies lead to other requests; it has to be pure"
         )
         made = _encode_work(first, result)
-        check.same_elsewhere("its requests", made, _drive_elsewhere, protocol, dict(job or {}), base, kept)
+        check.require_same_elsewhere(
+            "its requests", made, _drive_elsewhere, protocol, dict(job or {}), base, kept
+        )
         check.that(
             isinstance(result, Conversation),
             f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",

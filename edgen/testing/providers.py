@@ -137,7 +137,7 @@ async def _end(check: Check, method: str, work: Any, seconds: float) -> Any:
     """Return what a coroutine of the backend returns. Only a CallError may end it, and it must end in
     time."""
     check.that(inspect.isawaitable(work), f"has a `{method}` that is not `async def`")
-    task = asyncio.create_task(_catch(work))
+    task = asyncio.create_task(_await_outcome(work))
     await asyncio.wait({task}, timeout=seconds)
     if not task.done():
         task.cancel()
@@ -155,7 +155,7 @@ async def _end(check: Check, method: str, work: Any, seconds: float) -> Any:
     return value
 
 
-async def _catch(work: Any) -> tuple[Any, BaseException | None]:
+async def _await_outcome(work: Any) -> tuple[Any, BaseException | None]:
     """Return the value of an awaitable, or its error, which may be one that would end the loop."""
     try:
         return await work, None

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from edgen.api import doctor
 from edgen.asking import asker
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.plugins import unending_tasks
@@ -272,3 +273,30 @@ class TestSize:
         failure = CallError(FailureKind.OVERLOADED, "x" * 5_000)
         assert CallError(*failure.args[:2]).message == failure.message == once
         assert Rejection("odd", "x" * 5_000).detail == once
+
+
+class TestDoctor:
+    @pytest.mark.parametrize("line", ["await asyncio.sleep(10 ** 6)", ENDLESS])
+    @pytest.mark.parametrize("method", ["models", "complete"])
+    def test_a_method_that_never_returns(
+        self, command: Command, site: Site, job: Path, monkeypatch: pytest.MonkeyPatch, method: str, line: str
+    ) -> None:
+        monkeypatch.setattr(doctor, "CLOSING", 0.1)
+        monkeypatch.setattr(doctor, "_PATIENCE", 0.1)
+        monkeypatch.setattr(unending_tasks, "CANCELLING", 0.1)
+        code = PROVIDER.replace("ANSWER", line if method == "complete" else WORKS.replace("\n", "\\n"))
+        if method == "models":
+            code = code.replace("return None", line, 1)
+        site.add("providers", "odd", f"import asyncio\n{code}")
+        ended = command("doctor", job, *ODD)
+        assert ended.code == 2
+        said = f"The provider 'odd' of odd-pack 1.0 did not return from `{method}` within 0.1 s"
+        assert said in ended.out + ended.err
+
+    def test_batches_of_another_type(self, command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+        code = provide().replace("class Odd(Provider)", "class Odd(BatchAnswers, Provider)")
+        code = code.replace("    Config = OddConfig", "    Config = OddConfig\n    batches = 5")
+        site.add("providers", "odd", f"from edgen.plugin import BatchAnswers\n{code}")
+        ended = command("generate", job, *ODD, "--via", "batch", "-o", tmp_path / "run")
+        assert ended.code == 2
+        assert "of odd-pack 1.0 has `batches` of the type int; it is a BatchServices or None." in ended.err

@@ -259,6 +259,26 @@ def test_a_measure_whose_columns_no_aggregate_reads(
     assert f"The measure 'odd' of odd-pack 1.0 {said}" in ended.err or said in ended.err
 
 
+def test_a_measure_that_fails_late_is_named_by_every_command(
+    command: Command, site: Site, job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    late = measure("return {'n': float('nan') if sample.scenario.index == 9 else 1}")
+    figures = "    figures = {'n': 'number'}\n\n    def of_one"
+    site.add("measures", "odd", late.replace("    def of_one", figures))
+    said = (
+        "gave nan in the column 'n', which is not a finite number (int or float), for conversation small-0000"
+    )
+    select = ("select", run, "--where", "measures.odd.n >= 1", "-o", tmp_path / "selected")
+    for words in (("stats", run), select):
+        ended = command(*words)
+        assert ended.code == 2
+        assert f"The measure 'odd' of odd-pack 1.0 {said}" in ended.err
+    assert command("report", run, "-o", tmp_path / "report.html").code == 0
+    assert f"Not measured: odd. The measure 'odd' of odd-pack 1.0 {said}" in caplog.text
+
+
 def test_a_measure_that_changes_the_scenario_changes_no_other_figure(
     command: Command, site: Site, job: Path, tmp_path: Path
 ) -> None:

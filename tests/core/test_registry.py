@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgen import __version__
+from edgen.core import registry
 from edgen.core.registry import (
     PluginError,
     explain_problem,
@@ -96,6 +97,26 @@ def test_two_of_one_name_are_refused(site: Path) -> None:
         PluginError, match=r"provided by one-echo 1.0 and two-echo 2.0; uninstall all but one"
     ):
         find("measure", "echo")
+
+
+def test_one_with_the_name_of_edgens_own_is_refused_alone(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(site, "my-lengths", "[edgen.measures]\nlengths = my_lengths:echo\n", ECHO)
+    assert type(find("measure", "lengths")).__module__.startswith("edgen.")
+    assert registry.find_plugin("measure", "lengths") is None
+    (plugin,) = registry.find_shadowed_plugins("measure")
+    said = (
+        "The measure 'lengths' of my-lengths 1.0 has the name of edgen's own measure, which is used; rename"
+    )
+    assert str(registry.explain_problem(plugin)).startswith(said)
+    assert "lengths" in [one.name for one in registry.find_all("measure")]
+    assert said in caplog.text
+
+
+def test_blanks_in_an_entry_point(site: Path) -> None:
+    install(site, "my-echo", "[edgen.measures]\necho = my_echo : echo\n", ECHO)
+    assert find("measure", "echo").name == "echo"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Tasks of plugins that do not end when they are cancelled. They are named, and edgen does not wait for them."""
+"""Tasks of plugins that do not end when they are cancelled. They are named, and edgen does not wait for
+them."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _SAID = "did not end a task within {:g} s after it was cancelled"
 
 
 async def run_apart(work: Coroutine[Any, Any, T]) -> T:
-    """Await a plugin's coroutine in a task of its own. A caller that is cancelled cancels that task, and waits
-    for it at most CANCELLING seconds."""
+    """Await a plugin's coroutine in a task of its own. A caller that is cancelled cancels that task, and
+    waits for it at most CANCELLING seconds."""
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task})
@@ -38,8 +39,8 @@ async def run_apart(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def end_other_tasks() -> None:
-    """Cancel all other tasks of the running loop, and abandon those of plugins that do not end. The loop's own
-    end would wait for them forever."""
+    """Cancel all other tasks of the running loop, and abandon those of plugins that do not end. The loop's
+    own end would wait for them forever."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -84,8 +85,8 @@ def _iterate_awaited(task: asyncio.Task[Any]) -> Iterator[FrameType]:
 
 
 class UnawaitedExecutor(ThreadPoolExecutor):
-    """The threads of a loop, enough for edgen's own work while each call of a plugin keeps one. The loop's end
-    does not wait for them: edgen awaits its own work, and a plugin's may never end."""
+    """The threads of a loop, enough for edgen's own work while each call of a plugin keeps one. The loop's
+    end does not wait for them: edgen awaits its own work, and a plugin's may never end."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_THREADS)
