@@ -296,9 +296,9 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
-    if ("</" in text or "&lt;/" in text) and sum(
-        "</" in body or "&lt;/" in body for body in bodies
-    ) > len(bodies) // 2:
+    if ("</" in text or "&lt;/" in text) and sum("</" in body or "&lt;/" in body for body in bodies) > len(
+        bodies
+    ) // 2:
         return None  # markup that is broken somewhere
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text

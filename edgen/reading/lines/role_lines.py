@@ -147,8 +147,6 @@ def _without_examples(found: Lines) -> Lines:
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
-    if not any(prefixes):  # most
-        return found
     marked = {prefix for prefix in prefixes if _SIGN.search(prefix) is not None}
     if any(prefix[-1:] in _MENTIONS for prefix in prefixes):
         marked |= {line.prefix for line in lines if _is_mentioned(line)}
@@ -177,9 +175,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     # Labels that were read before, by their text and separator: most labels repeat.
     read: dict[tuple[str, str | None], RoleLine] = {}
     keyed: set[int] = set()  # those on lines of their own, under a key
-    for label, prefix, tag, body in zip(
-        parts[::12], parts[1::12], parts[9::12], parts[11::12], strict=True
-    ):
+    for label, prefix, tag, body in zip(*(parts[i::12] for i in (0, 1, 9, 11)), strict=True):
         if (same := read.get((label, tag))) is None:
             groups = parts[12 * len(lines) + 2 : 12 * len(lines) + 11]
             same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
@@ -251,7 +247,7 @@ def _read_label(
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
     """Return the lines if all labels are a role's bare name, perhaps decorated, and a colon; else None."""
     words = parts[4::12]
-    if None in words or None in parts[8::12] or parts[3::12] != words or any(parts[2::12]) or any(parts[5::12]):
+    if None in words or None in parts[8::12] or parts[3::12] != words or any(parts[2::12] + parts[5::12]):
         return None
     labels, prefixes = parts[::12], parts[1::12]
     named = {word: roles.by_name[word.lower()] for word in {*words}}
