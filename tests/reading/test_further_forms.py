@@ -251,3 +251,14 @@ def test_the_last_block_of_yaml_loses_its_margin_as_others_do() -> None:
     result = read_unknown(f"conversation:\n{turns}\nprobability: 0.4", TEACHER_STUDENT)
     assert isinstance(result, Conversation)
     assert [turn.text for turn in result.turns] == said
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        "Estimated likelihood that the student got it: 40%",
+        "**Result:** The student understood with a probability of 40%.",
+    ],
+)
+def test_further_words_about_the_probability(foot: str) -> None:
+    assert_read(join("{r}: {t}") + f"\n\n{foot}")
