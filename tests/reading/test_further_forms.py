@@ -240,3 +240,25 @@ def test_a_legend_ends_before_a_turn_that_speaks_to_the_other_side() -> None:
 
 def test_an_end_marker_that_breaks_off_is_no_speech() -> None:
     assert_read("```\n" + join("{r}: {t}") + "\n[end of conv", None)
+
+
+def test_the_last_block_of_yaml_loses_its_margin_as_others_do() -> None:
+    said = [*SAID[:4], "Let us see:\n  - a mirror\n\nAnd then?", "Well,\nit is work."]
+    turns = "\n".join(
+        f"  - speaker: {role}\n    text: |\n      " + one.replace("\n", "\n      ")
+        for role, one in zip(ROLES, said, strict=True)
+    )
+    result = read_unknown(f"conversation:\n{turns}\nprobability: 0.4", TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == said
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        "Estimated likelihood that the student got it: 40%",
+        "**Result:** The student understood with a probability of 40%.",
+    ],
+)
+def test_further_words_about_the_probability(foot: str) -> None:
+    assert_read(join("{r}: {t}") + f"\n\n{foot}")

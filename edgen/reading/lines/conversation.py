@@ -272,7 +272,7 @@ def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
 
 
 def _split_value(said: str) -> tuple[str, str]:
-    """Return the text of the last turn and the paragraph under it, if this is a value or the rows of a table."""
+    """Return the last turn's text and the paragraph under it, if this is a value or the rows of a table."""
     above, _, last = said.rstrip().rpartition("\n\n")
     valued = "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
     rows = all(line[:1] == "|" for line in last.split("\n"))

@@ -23,8 +23,8 @@ _HEADING = compile_later(
 def drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
-    A heading has a number, or occurs more than once. One title, or words in brackets, below a blank line count
-    if no turn has other further lines.
+    A heading has a number, or occurs more than once. One title, or words in brackets, below a blank line
+    count if no turn has other further lines.
     """
     headings = []
     longer = 0  # turns with further lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 
 from edgen.core.text import compile_later
@@ -105,11 +104,11 @@ def open_key(line: RoleLine) -> None:
     line.label += line.body[: found.end()]
     line.body = line.body[found.end() :]
     if found["block"] is not None and "\n" in line.body.strip():
-        line.body = textwrap.dedent(line.body.lstrip("\n"))
+        line.body = _without_margin(line.body)
 
 
 def open_shared_key(lines: Sequence[RoleLine], *, unknown: bool) -> None:
-    """Give the labels the key that stands below all of them; an `unknown` one only above texts of one line."""
+    """Give the labels the key below all of them; an `unknown` one counts only above texts of one line."""
     if all(KEY.match(line.body) for line in lines):
         for line in lines:
             open_key(line)
@@ -133,4 +132,11 @@ def open_block(line: RoleLine) -> None:
     block = _BLOCK.match(line.body)
     if block is not None:
         line.label += block[0]
-        line.body = textwrap.dedent(line.body[block.end() :].lstrip("\n"))
+        line.body = _without_margin(line.body[block.end() :])
+
+
+def _without_margin(block: str) -> str:
+    """Return a block of YAML without its first line's margin; what stands below it may have less."""
+    text = block.lstrip("\n")
+    margin = text[: len(text) - len(text.lstrip(" \t"))]
+    return text[len(margin) :].replace(f"\n{margin}", "\n")

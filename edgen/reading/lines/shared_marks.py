@@ -336,7 +336,7 @@ def _drop_names(lines: Sequence[RoleLine]) -> None:
     for line in lines:
         starts.setdefault(line.role, []).append(line.body[:_LONGEST].strip())
     names = {role: _NAME.match(find_common_start(texts)) for role, texts in starts.items()}
-    if len(starts) < 2 or (min(map(len, starts.values())) < _LEAST and not _address_others(names)):
+    if len(starts) < 2 or (min(map(len, starts.values())) < _LEAST and not _are_other_roles(names)):
         return
     marks = {(name[1] or name[2]) if name else "" for name in names.values()}
     same = len({name[0] if name else "" for name in names.values()}) == 1
@@ -347,7 +347,7 @@ def _drop_names(lines: Sequence[RoleLine]) -> None:
         line.body = line.body.lstrip()[name.end() :] if name else line.body
 
 
-def _address_others(names: Mapping[str, re.Match[str] | None]) -> bool:
+def _are_other_roles(names: Mapping[str, re.Match[str] | None]) -> bool:
     """Return whether the name at the beginning of each role's texts is another role's."""
     others = {role: {other.lower() for other in names if other != role} for role in names}
     return all(

@@ -41,7 +41,7 @@ _NUMBER = (
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|?!]{{1,20}}[ ]){{0,8}}"
+    rf"|(?P<likely>(?>(?:[^\w\n]|_){{0,16}})(?:(?<=\[!)\w{{1,20}}\][-+]?[ ]|(?<=\[)b\])?{_NUMBER}(?:[\w'’.,:%|?!*]{{1,20}}[ ]){{0,8}}"
     r"(?:(?:(?:\w{1,30}_)?(?:probability"
     r"|likelihood|chance)(?:(?![^\W_])|(?=(?-i:[A-Z])))|(?:likely|p(?:r|rob)?\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
@@ -196,7 +196,8 @@ def read_value_of_line(line: str) -> str | None:
 
 def _list_telling_words(label: str) -> set[str]:
     """Return the words of a label that say what its number is about."""
-    return set(re.findall(r"[a-z]+", split_camel_case(label).lower())) - _NEUTRAL
+    said = split_camel_case(label).lower().replace("got it", "understood")
+    return set(re.findall(r"[a-z]+", said)) - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:
