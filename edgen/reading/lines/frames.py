@@ -296,9 +296,8 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
     """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
-    if ("</" in text or "&lt;/" in text) and sum("</" in body or "&lt;/" in body for body in bodies) > len(
-        bodies
-    ) // 2:
+    broken = [body for body in bodies if "</" in body or "&lt;/" in body] if "/" in text else []
+    if len(broken) > len(bodies) // 2:
         return None  # markup that is broken somewhere
     if all(text[label.end : end].rstrip()[-1:] == "=" for label, end in labels):
         bodies = [*map(html.unescape, bodies)]  # an attribute has the text
@@ -385,9 +384,7 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if mark is not None and mark[0][0] == said[:1] == '"':
                 said = decode(f'{said}"', '",')
-            elif (
-                mark is not None and mark[0][0] in _CLOSES and _OPENS.match(said.lstrip(_BEFORE_TEXT)) is None
-            ):
+            elif mark is not None and mark[0][0] in _CLOSES and not _OPENS.match(said.lstrip(_BEFORE_TEXT)):
                 said += mark[0][0]  # of a quotation at the end of the text
             if not said.strip():
                 return None

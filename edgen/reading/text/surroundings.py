@@ -47,9 +47,8 @@ LAST_STOP = compile_later(
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
-    r"|please\snote"
+    r"|please\snote|would\syou\slike\sme"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
-    r"|would\syou\slike\sme"
     r"|(?:in\s)?th(?:is|e)\s(?:conversation|dialogue|simulat\w*)"
     r"|(?:the\send|end\sscene|curtain)(?=[^\w\n]*(?:\n|\Z))"
     r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul\w*|resp\w*|transcr\w*|scene|script|lesson|session))\b)"
@@ -196,8 +195,9 @@ def read_value_of_line(line: str) -> str | None:
 
 def _list_telling_words(label: str) -> set[str]:
     """Return the words of a label that say what its number is about."""
-    said = split_camel_case(label).lower().replace("got it", "understood")
-    return set(re.findall(r"[a-z]+", said)) - _NEUTRAL
+    return {
+        *re.findall(r"[a-z]+", split_camel_case(label).lower().replace("got it", "understood"))
+    } - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:
