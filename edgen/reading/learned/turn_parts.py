@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.core.text import compile_later
+from edgen.reading.learned.turn_shapes import count_many
 from edgen.reading.other_speaker import HINTS
 from edgen.reading.text.characters import TurnWords, encode_letters, find_marks
 
@@ -65,7 +66,7 @@ def split_turns(said: Sequence[str], marks: str, vocabulary: TurnWords) -> TurnP
     usual = (
         vocabulary.beginning.have_all(firsts)
         and vocabulary.stopping.have_all(lasts)
-        and len({*firsts}) > len(said) // 2
+        and len(firsts) - len({*firsts}) < count_many(len(said)) - 1
         and not any(text[0] == "\n" for text in broken)
     )
     return TurnParts(said, whole, kinds, held, hinted, coloned, broken, lines, firsts, lasts, usual)

@@ -301,10 +301,11 @@ class TurnRules(msgspec.Struct):
             begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
             if is_likely(fold(begun)):
                 return True
+        texts: Sequence[str] = ()
         if lined:
             texts = [text for text in find_numbered(said[:-1]) if mentions(text)]
-        else:
-            texts = said[-1:] if is_likely(fold(said[-1])) else []
+        elif is_likely(fold(said[-1])):
+            texts = said[-1:]
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
     def _are_plain(self, turns: TurnParts, vocabulary: TurnWords) -> bool:
@@ -317,8 +318,8 @@ class TurnRules(msgspec.Struct):
             [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
         ):
             return False
-        owned = self.own is not None and not self.unowned.have_all(firsts)
-        if owned and self.own.search("\n" + turns.whole) is not None:
+        own = None if self.own is None or self.unowned.have_all(firsts) else self.own
+        if own is not None and own.search("\n" + turns.whole) is not None:
             return False
         if not turns.usual and not self._begin_plainly(turns, vocabulary, clear=clear):
             return False

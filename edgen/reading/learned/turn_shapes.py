@@ -46,10 +46,15 @@ def share_marks(firsts: str, lasts: str) -> bool:
     return bracketed >= few or any(firsts.count(mark) >= few <= lasts.count(mark) for mark in "*_")
 
 
+def count_many(turns: int) -> int:
+    """Return how many of some turns may share words that belong to the layout."""
+    return max(_LEAST, 3 * turns // 8)
+
+
 def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
     """Return whether many turns have the same mark, number or name in front, or stand between the same marks:
     these may belong to the layout. `firsts` and `lasts`: their first and last characters."""
-    few, most = max(_LEAST, len(said) // _FRAME), max(_LEAST, 3 * len(said) // 8)
+    few, most = max(_LEAST, len(said) // _FRAME), count_many(len(said))
     for first in {*firsts}:
         if firsts.count(first) < (most if first.isalpha() else few):
             continue
@@ -73,7 +78,7 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
 
 def share_words(firsts: Sequence[str]) -> bool:
     """Return whether many turns have the same first word: a layout that only its frame shows may hold it."""
-    most, kinds = max(_LEAST, 3 * len(firsts) // 8), {*firsts}
+    most, kinds = count_many(len(firsts)), {*firsts}
     return len(firsts) - len(kinds) >= most - 1 and max(map(firsts.count, kinds)) >= most
 
 
