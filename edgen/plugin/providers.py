@@ -35,8 +35,7 @@ Failures
 Prices
     PriceList: the price list of a service, a YAML file.
 Batches
-    BatchServices, BatchService, BatchLimits, Sending, RemoteBatch, LineResult, NeverBegun: a provider's batch
-        side.
+    BatchServices, BatchLimits, Sending, RemoteBatch, LineResult, NeverBegun: a provider's batch side.
     Suspects, mark_of: batches that may be the one whose sending was interrupted. SdkBatches, load_sdk,
         system_certificates: a vendor's SDK. Sink: a result file being written. read_members,
         read_text_member, read_number_member: contents of its lines. refusal_without_reason: a failure without
@@ -74,7 +73,6 @@ from edgen.core.values import Token as Token
 from edgen.core.values import Usage as Usage
 from edgen.protocols.views import view_of as view_of
 from edgen.providers.batches import BatchLimits as BatchLimits
-from edgen.providers.batches import BatchService as BatchService
 from edgen.providers.batches import BatchServices as BatchServices
 from edgen.providers.batches import LineResult as LineResult
 from edgen.providers.batches import NeverBegun as NeverBegun

@@ -22,8 +22,8 @@ _CLOSING = 15.0  # seconds that a service may take to close
 
 
 class CheckedBatchService:
-    """A plugin's batch service. Raises FaultyPluginError with the provider's name for a value of another type,
-    and does not wait for calls that ignore their cancellation. See `BatchService` for the methods."""
+    """A plugin's batch service. Raises FaultyPluginError with the provider's name for a value of another
+    type, and does not wait for calls that ignore their cancellation. See `BatchService` for the methods."""
 
     def __init__(self, provider: str, service: Any) -> None:
         self._provider, self._service = provider, service

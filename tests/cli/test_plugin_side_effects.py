@@ -293,7 +293,10 @@ class TestExport:
     ("columns", "said"),
     [
         ("{'n': itertools.repeat('x')}", "gave more than 100,000 values in the column 'n'"),
-        ("{str(i): 1 for i in range(1_001)}", "gave more than 1,000 columns, for conversation small-000000-r0"),
+        (
+            "{str(i): 1 for i in range(1_001)}",
+            "gave more than 1,000 columns, for conversation small-000000-r0",
+        ),
     ],
 )
 def test_columns_without_end(command: Command, site: Site, run: Path, columns: str, said: str) -> None:
