@@ -27,24 +27,26 @@ class ExportCommand(o.Command):
     """`edgen export` with the options that formats declare."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = [value for option, value in pairwise(args) if option == "--to"]
+        named += [one.removeprefix("--to=") for one in args if one.startswith("--to=")]
+        ctx.meta[_NAMED] = tuple(name for name in named if name in list_names("format"))
         if ctx.resilient_parsing and args:  # a word is being completed: load at most the named format
-            named = [value for option, value in pairwise(args) if option == "--to"]
-            ctx.meta[_LOADED] = tuple(name for name in named if name in list_names("format"))
+            ctx.meta[_LOADED] = ctx.meta[_NAMED]
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         *own, help_ = super().get_params(ctx)
-        return [*own, *_make_format_options(ctx.meta.get(_LOADED)), help_]
+        return [*own, *_make_format_options(ctx.meta.get(_LOADED), ctx.meta.get(_NAMED, ())), help_]
 
 
 COMMAND = ExportCommand  # see cli/app
 
 
 @functools.cache
-def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
+def _make_format_options(loaded: Sequence[str] | None, named: Sequence[str] = ()) -> tuple[TyperOption, ...]:
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: only these
-    formats."""
-    from edgen.core.registry import find, find_all
+    formats. Of different flags with one name, that of the `named` format counts, else edgen's own."""
+    from edgen.core.registry import find, find_all, find_plugin
     from edgen.export.options import list_flags
     from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
 
@@ -53,9 +55,11 @@ def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...
     found: dict[str, tuple[Flag, list[str]]] = {
         one.field: (one, []) for kind in general for one in list_flags(kind)
     }
-    for format_ in formats:
+    for format_ in sorted(formats, key=lambda one: find_plugin("format", one.name) is not None):
         for one in (one for kind in format_.structs for one in list_flags(kind)):
             found.setdefault(one.field, (one, []))[1].append(format_.name)
+            if format_.name in named:
+                found[one.field] = (one, found[one.field][1])
     return tuple(_make_option(one, names) for one, names in found.values())
 
 
@@ -85,6 +89,7 @@ def _keep(ctx: Context, param: Any, value: Any) -> None:
 _FEW = 5  # most formats that help names
 _GIVEN = "edgen.export.given"
 _LOADED = "edgen.export.loaded"
+_NAMED = "edgen.export.named"
 
 
 def command(

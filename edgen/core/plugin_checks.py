@@ -92,16 +92,19 @@ def _find_unfit_parameters(method: Any, function: Any, *, bound: bool) -> str | 
     return None
 
 
-def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
-    """Yield a clause for each field of a `Config` whose default no job can hold, because it is not of the
-    field's type, or JSON has no form for it. A field of the `base` keeps the type that it has there."""
+def find_unfit_fields(
+    struct: type, base: type | None = None, said: str = "a `Config`", holder: str = "no job can hold"
+) -> Iterator[str]:
+    """Yield a clause for each field of a struct whose default is not of the field's type, or has no form in
+    JSON. A field of the `base` keeps the type that it has there. `said` and `holder` are words for the struct
+    and for what cannot have such a value."""
     import msgspec  # only plugins are checked
 
     try:
         fields = msgspec.structs.fields(struct)
         own, inherited = get_type_hints(struct), {} if base is None else get_type_hints(base)
     except Exception as error:  # noqa: BLE001 - a plugin may write any type
-        yield f"has a `Config` whose types cannot be read ({describe_error(error)})"
+        yield f"has {said} whose types cannot be read ({describe_error(error)})"
         return
     for field in fields:
         made = field.default_factory is not msgspec.NODEFAULT
@@ -112,10 +115,11 @@ def find_unfit_fields(struct: type, base: type | None = None) -> Iterator[str]:
             try:
                 msgspec.json.decode(msgspec.json.encode(default), type=type_)
             except Exception as error:  # noqa: BLE001 - values and types may be of any package
-                said = (
-                    f"has a `Config` whose field `{field.name}` has the default {shorten(repr(default), 80)}"
+                shown = shorten(repr(default), 80)
+                yield (
+                    f"has {said} whose field `{field.name}` has the default {shown}, which {holder} "
+                    f"({describe_error(error)})"
                 )
-                yield f"{said}, which no job can hold ({describe_error(error)})"
                 break
 
 

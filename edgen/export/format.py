@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from edgen.core.errors import UsageError
+from edgen.core.plugin_checks import find_unfit_fields
 from edgen.core.plugins.faults import blame, refuse_value
 from edgen.core.registry import find_plugin
 from edgen.core.text import describe_type, quantity, shorten
@@ -334,6 +335,8 @@ def list_flaws(format_: Format) -> Iterator[str]:
         list(list_flags(own))
     except Exception as error:  # noqa: BLE001 - a plugin may have fields of any type
         yield f"has `Options` that cannot become flags ({type(error).__name__}: {error})"
+        return
+    yield from find_unfit_fields(own, said="`Options`", holder="no flag can give")
 
 
 def _list_wrong_types(format_: Format) -> Iterator[str]:

@@ -9,7 +9,7 @@ from edgen.config import BackendConfig
 from edgen.config.backends import KeyRequest, ServiceKeys
 from edgen.core.errors import InputError
 from edgen.core.people.requests import AskPeople
-from edgen.core.registry import find, part_of
+from edgen.core.registry import find, find_plugin, part_of
 from edgen.providers.base import Backend, BatchAnswers, Fleet, Key, Link, LocalCalls, Provider
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
@@ -96,6 +96,10 @@ def make_batch_service(
     if len(config.each_server) > 1:
         raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
     service = find_batch_services(config).open(backend, environ, patience)
+    if find_plugin("provider", config.provider) is not None:
+        from edgen.providers.plugin_batches import CheckedBatchService  # few runs need it
+
+        service = CheckedBatchService(config.provider, service)
     if not offline:
         _ = service.client  # import it now, so that a missing extra is reported before any work
     return service

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from edgen.cli.export import _make_format_options
 from edgen.core.plugins import faults
 from edgen.export import format as format_module
 from tests import ROOT
@@ -212,6 +213,42 @@ def test_settings_that_no_job_can_hold(command: Command, site: Site, field: str,
     assert said in error_of(command, "odd")
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        (
+            "more: int = 'many'",
+            "field `more` has the default 'many', which no flag can give (ValidationError",
+        ),
+        ("more: float = float('nan')", "field `more` has the default nan, which no flag can give"),
+    ],
+)
+def test_options_with_wrong_defaults(command: Command, site: Site, field: str, said: str) -> None:
+    options = f"class Options(FormatOptions, frozen=True, kw_only=True):\n    {field}\n"
+    code = make_format(f"{ROW})", "Options=Options")
+    site.add("formats", "odd", f"from edgen.plugin import FormatOptions\n{options}{code}")
+    assert f"has `Options` whose {said}" in error_of(command, "odd")
+
+
+def test_an_option_with_the_name_of_another_formats(
+    command: Command, site: Site, run: Path, tmp_path: Path
+) -> None:
+    fields = "    masks: int = 5\n    csv_safe: str = 'a'\n"
+    options = f"class Options(FormatOptions, frozen=True, kw_only=True):\n{fields}"
+    row = "yield Row(one.split, {'id': str(chat.own.masks)})"
+    site.add(
+        "formats",
+        "odd",
+        f"from edgen.plugin import FormatOptions\n{options}{make_format(row, 'Options=Options')}",
+    )
+    _make_format_options.cache_clear()
+    for words in (("odd", "--masks", 6), ("trl-sft", "--no-masks"), ("csv", "--no-csv-safe")):
+        ended = command("export", run, "--to", *words, "-o", tmp_path / words[0])
+        assert ended.code == 0, ended.err
+    assert (tmp_path / "odd" / "train.jsonl").read_text().startswith('{"id":"6"}')
+    _make_format_options.cache_clear()
+
+
 @pytest.mark.parametrize("model", ["''", "'a\\ud800'"])
 def test_a_model_that_no_record_can_name(
     command: Command, site: Site, job: Path, tmp_path: Path, model: str
@@ -293,7 +330,10 @@ class TestExport:
     ("columns", "said"),
     [
         ("{'n': itertools.repeat('x')}", "gave more than 100,000 values in the column 'n'"),
-        ("{str(i): 1 for i in range(1_001)}", "gave more than 1,000 columns for one conversation"),
+        (
+            "{str(i): 1 for i in range(1_001)}",
+            "gave more than 1,000 columns, for conversation small-000000-r0",
+        ),
     ],
 )
 def test_columns_without_end(command: Command, site: Site, run: Path, columns: str, said: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+from typing import Any
 
 import msgspec
 
@@ -33,6 +34,7 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
 
 
 async def _complete(backend: Backend, provider: str, request: Request) -> Reply:
+    own = asyncio.current_task()
     try:
         call = backend.complete(request)
         if not inspect.isawaitable(call):
@@ -49,8 +51,17 @@ async def _complete(backend: Backend, provider: str, request: Request) -> Reply:
         if find_plugin("provider", provider) is not None:
             check_failure(provider, error)
         raise
-    except BaseException as error:  # noqa: BLE001 - raised again
+    except BaseException as error:
+        if isinstance(error, GeneratorExit) and not _is_running(own):
+            raise  # a call that never ended is destroyed
         blame("provider", provider, error, "in place of a CallError")
+
+
+def _is_running(task: asyncio.Task[Any] | None) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # no loop runs
+        return False
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:

@@ -195,9 +195,8 @@ def read_value_of_line(line: str) -> str | None:
 
 def _list_telling_words(label: str) -> set[str]:
     """Return the words of a label that say what its number is about."""
-    return {
-        *re.findall(r"[a-z]+", split_camel_case(label).lower().replace("got it", "understood"))
-    } - _NEUTRAL
+    said = split_camel_case(label).lower().replace("got it", "understood")
+    return {*re.findall(r"[a-z]+", said)} - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:
@@ -246,8 +245,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
 
 def find_last_value(text: str) -> list[Any]:
     """Return the number in a last line without the word "probability", in a list; or an empty list."""
-    text = text.rstrip()
-    found = _LAST_VALUE.search(text, max(0, len(text) - _LONGEST_VALUE))
+    found = _LAST_VALUE.search(text := text.rstrip(), max(0, len(text) - _LONGEST_VALUE))
     return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 
 
