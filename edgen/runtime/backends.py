@@ -163,16 +163,12 @@ async def close_backend(provider: str, backend: Backend) -> None:
     try:
         with set_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
             async with closing:
-                await run_apart(_close(backend))
+                await run_apart(backend.aclose())
     except Exception as error:  # noqa: BLE001 - raised again
         if closing.expired():
             _unclosed.append(backend)
             refuse_value("provider", provider, said)
         blame("provider", provider, error, "in `aclose`")
-
-
-async def _close(backend: Backend) -> None:
-    await backend.aclose()
 
 
 async def await_in_time(provider: str, method: str, work: Coroutine[Any, Any, T], seconds: float) -> T:

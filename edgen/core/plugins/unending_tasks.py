@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, TypeVar
@@ -21,10 +21,10 @@ _MOST_THREADS = 10_000
 _SAID = "did not end a task within {:g} s after it was cancelled"
 
 
-async def run_apart(work: Coroutine[Any, Any, T]) -> T:
-    """Await a plugin's coroutine in a task of its own. A caller that is cancelled cancels that task, and
+async def run_apart(work: Awaitable[T]) -> T:
+    """Await a plugin's work in a task of its own. A caller that is cancelled cancels that task, and
     waits for it at most CANCELLING seconds."""
-    task = asyncio.create_task(work)
+    task = asyncio.create_task(work if isinstance(work, Coroutine) else _await(work))
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
@@ -36,6 +36,10 @@ async def run_apart(work: Coroutine[Any, Any, T]) -> T:
             task.exception()  # retrieve it, so that asyncio does not warn
         raise
     return task.result()
+
+
+async def _await(work: Awaitable[T]) -> T:
+    return await work
 
 
 async def end_other_tasks() -> None:
