@@ -24,7 +24,7 @@ _SAID = "did not end a task within {:g} s after it was cancelled"
 async def run_apart(work: Awaitable[T]) -> T:
     """Await a plugin's work in a task of its own. A caller that is cancelled cancels that task, and
     waits for it at most CANCELLING seconds."""
-    task = asyncio.create_task(work if isinstance(work, Coroutine) else _await(work))
+    task: asyncio.Task[T] = asyncio.create_task(work if isinstance(work, Coroutine) else _await(work))
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
