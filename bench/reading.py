@@ -61,15 +61,12 @@ def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Seq
     return [sum(times) / REPLIES / 1000 for times in least]
 
 
-def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """Measure the reading of 16 turns in each layout, in units of the yardstick of the same rounds.
-
-    Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts
-    are read in one process.
-    """
+def measure_layouts() -> tuple[dict[str, tuple[float, float]], list[float]]:
+    """Return the yardsticks that a reply of 16 turns takes in each layout, learned and not, and the time of
+    the yardstick beside each, in µs."""
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
     units = []
-    took: dict[str, tuple[float, float]] = {}  # in yardsticks
+    took: dict[str, tuple[float, float]] = {}
     find_layouts.cache_clear()
     for name, layout in EVERY.items():
         texts = [layout(number) for number in range(REPLIES)]
@@ -80,6 +77,16 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
         )
         units.append(unit)
         took[name] = (known / unit, unknown / unit)
+    return took, units
+
+
+def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
+    """Measure the reading of 16 turns in each layout, in units of the yardstick of the same rounds.
+
+    Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts
+    are read in one process.
+    """
+    took, units = measure_layouts()
     for name, (known, unknown) in sorted(took.items(), key=lambda item: item[1]):
         invented = " (invented)" if name in INVENTED else ""
         print(f"  {name}{invented}: {known:.2f} yardsticks; before it is learned {unknown:.2f}")

@@ -50,12 +50,17 @@ _THOUGHT = (
 )
 
 Lesson = list[tuple[str, str]]
+Exchange = tuple[tuple[str, str], tuple[str, str]]  # a turn of the teacher and one of the student
+exchanges: list[Exchange] = []  # of other lessons than those above, if there are any
 
 
 def lesson(number: int) -> tuple[str, Lesson, str]:
     """Return (topic, turns as (role, text), probability) of a number, always the same."""
     draw = random.Random(number)
     topic = draw.choice(_TOPICS)
+    if exchanges:
+        turns = [turn for exchange in draw.sample(exchanges, TURNS // 2) for turn in exchange]
+        return topic, turns, f"{draw.randrange(5, 96) / 100:g}"
     said = [draw.sample(_TEACHER, TURNS // 2), draw.sample(_STUDENT, TURNS // 2)]
     turns = [
         (("Teacher", "Student")[i % 2], said[i % 2][i // 2].replace("{topic}", topic)) for i in range(TURNS)
