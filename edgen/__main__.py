@@ -22,7 +22,7 @@ def main() -> None:
     gc.set_threshold(200_000, 50, 100)
     from edgen.cli.app import app
     from edgen.cli.output import find_signal, run_guarded
-    from edgen.core.plugins.unending_threads import end_process
+    from edgen.core.registry import list_foreign_plugins
 
     gc.freeze()  # modules stay until the end, so Python need not search them for cycles
 
@@ -40,7 +40,11 @@ def main() -> None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     _flush_at_last()
     gc.freeze()  # the process ends, so Python need not search for cycles again
-    end_process(code)
+    if list_foreign_plugins():
+        from edgen.core.plugins.unending_threads import end_process
+
+        end_process(code)
+    sys.exit(code)
 
 
 def _flush_at_last() -> None:

@@ -16,8 +16,8 @@ _GAP = re.compile(r"(?<=[^\s.?!]) {2,}(?=\S)")  # between a label and a text, or
 
 
 def fold(text: str, width: int) -> str:
-    """Break the lines of a text that are longer than `width` between words. 0: no change."""
-    return "\n".join(_fold_line(line, width) for line in text.split("\n")) if width else text
+    """Break the lines of a text that are longer than `width` between words."""
+    return "\n".join(_fold_line(line, width) for line in text.split("\n"))
 
 
 def _measure_indent(line: str) -> int:

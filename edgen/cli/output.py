@@ -56,7 +56,7 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
         return
     width = _find_terminal_width(_kept[-1] if _kept else sys.stdout)
     for line in lines:
-        print_line(line if isinstance(line, SafeText) else fold(line, width))
+        print_line(fold(line, width) if width and not isinstance(line, SafeText) else line)
 
 
 def print_json(value: Any) -> None:
@@ -115,7 +115,8 @@ def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     err = _find_stderr()
     with contextlib.suppress(OSError, ValueError):
-        err.write(fold(escape_for_terminal(text), _find_terminal_width(err)) + "\n")
+        text, width = escape_for_terminal(text), _find_terminal_width(err)
+        err.write((fold(text, width) if width else text) + "\n")
         err.flush()
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugin_checks import satisfies
 from edgen.core.registry import read_headers
-from edgen.core.site_folders import split_path
+from edgen.core.system import split_path
 from edgen.core.version import DISTRIBUTION
 
 # Modules that whole packages of edgen, or a measure, need from an extra.

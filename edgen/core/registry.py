@@ -32,8 +32,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 from edgen.core import working_directory
 from edgen.core.errors import InputError
 from edgen.core.plugin_checks import find_flaw, find_place, satisfies, warn_of_group
-from edgen.core.site_folders import split_path
-from edgen.core.system import is_from_signal
+from edgen.core.system import is_from_signal, split_path
 from edgen.core.text import describe_error
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__

@@ -27,7 +27,6 @@ def test_the_cells_of_a_table_stay_whole_and_aligned() -> None:
 def test_nothing_changes_where_there_is_room() -> None:
     lines = ["short", "", "  indented", "a label   and its text"]
     assert fold("\n".join(lines), 60).split("\n") == lines
-    assert fold(TEXT, 0) == TEXT
     assert fold("edgen: " + TEXT, 80).count("\n") == 1
 
 

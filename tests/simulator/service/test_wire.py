@@ -89,10 +89,20 @@ def mask(answer: bytes) -> bytes:
     return shown
 
 
-def respond(
+def respond(messages: Any, *, top: int | None, **asked: Any) -> Reply:
+    """Return a reply without a model, with log probabilities of at most `top` tokens, if they are asked for."""
+    reply = make_reply(messages, **asked)
+    if top is None:
+        return reply
+    said = [reply.text[i : i + 4] for i in range(0, len(reply.text), 4)]
+    tokens = tuple(Token(one, -0.5, ((one, -0.5),) * min(top, 2)) for one in said)
+    return msgspec.structs.replace(reply, tokens=tokens)
+
+
+def make_reply(
     messages: Any, *, seed: int, max_tokens: int | None, faults: Any, stop: Any, json_mode: bool, **more: Any
 ) -> Reply:
-    """Return a reply without a model: of the fault, an object, or a text that names the seed."""
+    """Return a reply of the fault, an object, or a text that names the seed."""
     usage = Usage(sum(len(message.content) for message in messages), 9)
     match faults.content[0].name if faults.content else None:
         case "filtered":
@@ -114,17 +124,9 @@ def respond(
     )
 
 
-def score(reply: Reply, messages: Any, *, top: int, **more: Any) -> Reply:
-    said = [reply.text[i : i + 4] for i in range(0, len(reply.text), 4)]
-    return msgspec.structs.replace(
-        reply, tokens=tuple(Token(one, -0.5, ((one, -0.5),) * min(top, 2)) for one in said)
-    )
-
-
 @pytest.mark.only_long
 async def test_every_byte_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "respond", respond)
-    monkeypatch.setattr(answering, "score", score)
 
     def serve(**changes: Any) -> Any:
         return serve_options(options(**changes))
