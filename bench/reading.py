@@ -63,7 +63,7 @@ def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Seq
 
 def measure_layouts() -> tuple[dict[str, tuple[float, float]], list[float]]:
     """Return the yardsticks that a reply of 16 turns takes in each layout, learned and not, and the time of
-    the yardstick beside each, in µs."""
+    the yardstick in the rounds of each, in µs."""
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
     units = []
     took: dict[str, tuple[float, float]] = {}

@@ -1,8 +1,8 @@
 """python -m bench.released FILE: `bench.reading` with the words of released conversations.
 
-FILE is a file of Education Dialogue, as its authors released it. Its exchanges of a teacher and a student, drawn
-by number, take the place of the sentences of `bench.replies` in every layout. They hold what people's lessons
-do: quotations, colons, the other speaker's name.
+FILE is a file of Education Dialogue, as its authors released it. Its exchanges of a teacher and a student,
+drawn by number, take the place of the sentences of `bench.replies` in every layout. They hold quotations,
+colons and the other speaker's name more often.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def mask(answer: bytes) -> bytes:
 
 
 def respond(messages: Any, *, top: int | None, **asked: Any) -> Reply:
-    """Return a reply without a model, with log probabilities of at most `top` tokens, if they are asked for."""
+    """Return a reply without a model. `top`: with log probabilities of at most so many tokens."""
     reply = make_reply(messages, **asked)
     if top is None:
         return reply
