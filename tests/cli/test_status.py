@@ -83,13 +83,14 @@ async def test_a_run_is_followed_until_it_ends(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     watching = await start("status", folder, "--watch")
     asjson = await start("status", folder, "--watch", "--json")
+    assert watching.stderr is not None
+    assert b"there is no run here yet" in await watching.stderr.readline()
     async with serve(Service(latency=0.3)) as service:
         path = write(tmp_path / "job.yaml", job_text(service.url, conversations=40, limits={"in_flight": 4}))
         made = await edgen("generate", path, "-o", folder)
     assert made.code == 0
     text, objects = await end(watching), await end(asjson)
     assert (text.code, objects.code) == (0, 0)
-    assert "there is no run here yet" in text.err
     lines = text.out.splitlines()
     assert len(lines) >= 3
     assert re.match(r"\d\d:\d\d:\d\d running: \d+/40 · \d+ accepted", lines[0])
