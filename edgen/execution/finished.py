@@ -14,7 +14,6 @@ from edgen.core.digest import compute_sha256_of_file
 from edgen.core.errors import EdgenError, TemplateError
 from edgen.core.registry import list_names
 from edgen.core.yaml_values import read_text
-from edgen.execution.file_digests import FILE_DIGESTS, find_damaged_files
 from edgen.execution.run import WRITTEN, compute_files_mark, make_run_plan
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.plan import Plan
@@ -29,9 +28,11 @@ from edgen.store.ledger import (
 )
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import (
+    FILE_DIGESTS,
     MANIFEST,
     SplitCounts,
     digest_shards,
+    find_damaged_files,
     read_manifest,
 )
 from edgen.store.split_side import read_test_side

@@ -27,7 +27,6 @@ from edgen.core.text import join_first
 from edgen.core.values import RejectionReason
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED
-from edgen.execution.file_digests import FILE_DIGESTS, digest_files, find_damaged_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rounds import prepare_rounds
 from edgen.families.base import make_record_id
@@ -41,7 +40,7 @@ from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import SELECTION, Ledger, RunPlan, RunStatus, read_selection
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import SplitCounts, write_shards
+from edgen.store.shards import FILE_DIGESTS, SplitCounts, digest_files, find_damaged_files, write_shards
 
 if TYPE_CHECKING:  # writing files needs no session
     from edgen.execution.session import RunSession
