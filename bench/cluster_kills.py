@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
     workers: int
     heads: int
-    count: int
+    conversations: int
     selfplay: bool
 
 
@@ -165,7 +165,7 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -
         path = folder / "job.yaml"
         shape: dict[str, Any] = SELFPLAY if job.selfplay else {}
         path.write_text(
-            job_text(server.url, conversations=job.count, limits={"in_flight": IN_FLIGHT}, **shape)
+            job_text(server.url, conversations=job.conversations, limits={"in_flight": IN_FLIGHT}, **shape)
         )
         server.latency = 0.0
         local = await asyncio.create_subprocess_exec(
@@ -203,7 +203,7 @@ def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -
     rng = random.Random(seed)
     for job in jobs:
         print(
-            f"  {job.count:,} {'self-play' if job.selfplay else 'one-shot'} conversations: {job.workers} worker nodes and "
+            f"  {job.conversations:,} {'self-play' if job.selfplay else 'one-shot'} conversations: {job.workers} worker nodes and "
             f"{job.heads} heads killed, one node frozen",
             flush=True,
         )

@@ -82,7 +82,7 @@ def record_files(arguments: list[str]) -> list[str]:
             raise
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     files.discard("__main__.py")
     return sorted(name for name in files if not name.startswith(_NOT_COUNTED))
 

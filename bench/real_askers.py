@@ -17,8 +17,9 @@ import yaml
 
 import edgen
 from edgen.api.spaces.growth import grow_space
-from edgen.asking.declared import AskedUnit, DeclaredAsker, ask_run
+from edgen.asking.declared import DeclaredAsker, ask_run
 from edgen.asking.options import AskOptions, GrowthOptions
+from edgen.asking.units import AskedUnit
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.rubric import VARIABLES, Criterion, Judged, score_by_rubric
 from edgen.runtime.control import Control

@@ -97,7 +97,8 @@ def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, froze
             _note_opened(files[2])
             sys.argv = ["edgen", *arguments]
             try:
-                code = int(main() or 0)
+                main()
+                code = 0
             except SystemExit as ended:
                 code = int(ended.code or 0)
             sys.stdout.flush()

@@ -131,4 +131,4 @@ def _watch_calls(noted: int) -> None:
         os.write(noted, b"".join(b"S " + answer[1].hex().encode() + b"\n" for answer in answers))
 
     ModelClient._attempt_when_admitted = ask_noted  # type: ignore[method-assign]
-    Ledger.store = store_noted  # type: ignore[method-assign]
+    Ledger.store = store_noted  # type: ignore[method-assign,assignment]

@@ -171,22 +171,24 @@ def _selfplay() -> Chain:
 
 
 def _tutoring() -> Chain:
+    length: dict[str, Any] = {"tutoring.student_turns": 8}
     labels = "annotate run --labels cima_tutor --together --json"
     return _run(
         "tutoring", "tutoring", 5, labels, "annotate run --labels cima_student --together",
         "export run --to cima --layer cima_tutor --layer cima_student -o exports/layers",
         "pairs run --signal flag --json",
-        again=(labels,), **{"tutoring.student_turns": 8},
+        again=(labels,), **length,
     )  # fmt: skip
 
 
 def _judged() -> Chain:
+    choice: dict[str, Any] = {"tutoring.student_turns": 5, "tutoring.choose": "judge"}
     return _run(
         "judged",
         "tutoring",
         4,
         "pairs run --signal judged --json",
-        **{"tutoring.student_turns": 5, "tutoring.choose": "judge"},
+        **choice,
     )
 
 
@@ -196,9 +198,10 @@ def _rounds() -> Chain:
 
 
 def _guided() -> Chain:
+    length: dict[str, Any] = {"guided.turns": 20}
     return _run(
         "guided", "incident_response", 4, "machine learn run --json", "machine learn run -o learnt",
-        "machine draw incident_response -o drawn.svg --run run", **{"guided.turns": 20},
+        "machine draw incident_response -o drawn.svg --run run", **length,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def import_edgen() -> None:
     import edgen
 
     for name in SLOW_TO_IMPORT:
-        sys.modules[name] = None  # type: ignore[assignment] - an import of it fails
+        sys.modules[name] = None  # type: ignore[assignment]  # an import of it fails
     for module in pkgutil.walk_packages(edgen.__path__, "edgen.", onerror=lambda _name: None):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(Exception):
@@ -62,7 +62,8 @@ def _keep_commands() -> None:
     from edgen.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    [*typer.main.get_command(app).commands.values()]  # each is built at its first look-up
+    command: Any = typer.main.get_command(app)
+    [*command.commands.values()]  # each is built at its first look-up
 
 
 def become(arguments: list[str], out: Path) -> NoReturn:

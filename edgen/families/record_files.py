@@ -152,7 +152,7 @@ def iterate_rows(path: Path, source: str) -> Iterator[Piece]:
     Raises DataError without pyarrow, and for a damaged file.
     """
     try:
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise DataError(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -23,6 +23,7 @@ from tests import fork_server
 from tests.fork_server import Forked
 
 Process = asyncio.subprocess.Process | Forked
+ServiceT = TypeVar("ServiceT", bound="Service")
 Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 
 
@@ -87,7 +88,7 @@ def completion(text: str, finish_reason: str = "stop") -> web.Response:
 
 
 @contextlib.asynccontextmanager
-async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
+async def serve(service: ServiceT, port: int = 0) -> AsyncIterator[ServiceT]:
     """Serve on a port of this machine; 0 takes a free one. Connections break at the end."""
     runner = web.ServerRunner(
         web.Server(service.handle, handler_cancellation=service.hangs_up), shutdown_timeout=0.1
