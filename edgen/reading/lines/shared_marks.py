@@ -35,6 +35,7 @@ _MOST_ENDS = 24  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Before a text: `(smiling)`, `smiling_:`.
 _STAGE = compile_later(r"\s*(?:[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]|[^\W\d_]{2,20}[*_]{1,2}:)\s+(?=\S)")
+_STAGED = compile_later(r"[_*]:")
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _ENDS_NOTE = frozenset(")]*_")
@@ -76,9 +77,33 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     if "\n" in first and _KEYWORD.match(first):
         _drop_first_lines(lines)
         first = lines[0].body.strip()
-    separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
     start = first[:_LONGEST]
     keyed = ":" in start or "=" in start or "</" in start
+    first = _drop_beginnings(lines, first, keyed=keyed)
+    if "\n" in first:
+        _drop_first_lines(lines)
+        _drop_between(lines)
+    if several:
+        _drop_margin(lines)
+    _drop_line_ends(lines)
+    if lines[0].label.endswith("|") and "|" in first.strip("|") and "<|" not in lines[0].prefix:
+        drop_columns(lines)
+    elif lines[0].label.endswith((",", ";", "\t")):
+        drop_quoted_cells(lines)
+    if keyed:
+        _drop_names(lines)
+    if first.startswith(_EMPHASIS):
+        _drop_emphasis(lines, next(filter(first.startswith, _EMPHASIS)))
+    headed = several and drop_headings(lines)
+    if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
+        _drop_notes(lines)
+    return headed
+
+
+def _drop_beginnings(lines: Sequence[RoleLine], first: str, *, keyed: bool) -> str:
+    """Remove counts, marks and stage directions with which all texts begin, by the `first` text; return what
+    is left of it, with the marks before it. `keyed`: it may begin with a name or a key."""
+    separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
     leading = _DASHES if separated else _LEADING
     if first[:1] in _BEFORE_COUNT:
         drop_counts(lines)
@@ -93,14 +118,14 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_leading(lines, leading + first[:1])
     elif not separated and first.startswith(_BULLETS):
         _drop_leading(lines, first[0])
-    elif (not separated and first[:1] in ("(", "[")) or (keyed and ("_:" in start or "*:" in start)):
+    elif (not separated and first[:1] in ("(", "[")) or (keyed and _STAGED.search(first, 0, _LONGEST)):
         _drop_stages(lines)
         first = lines[0].body.strip()
-    if "\n" in first:
-        _drop_first_lines(lines)
-        _drop_between(lines)
-    if several:
-        _drop_margin(lines)
+    return first
+
+
+def _drop_line_ends(lines: Sequence[RoleLine]) -> None:
+    """Remove counts, marks and ticks with which all texts end."""
     end = lines[0].body.rstrip()
     if end[-1:] in (")", "]") and end[-2:-1].isdigit():
         drop_last_counts(lines)
@@ -110,18 +135,6 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
         _drop_ends(lines)
     if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
         _drop_checks(lines)
-    if lines[0].label.endswith("|") and "|" in first.strip("|") and "<|" not in lines[0].prefix:
-        drop_columns(lines)
-    elif lines[0].label.endswith((",", ";", "\t")):
-        drop_quoted_cells(lines)
-    if keyed:
-        _drop_names(lines)
-    if first.startswith(_EMPHASIS):
-        _drop_emphasis(lines, next(filter(first.startswith, _EMPHASIS)))
-    headed = several and drop_headings(lines)
-    if several and [line.body.rstrip()[-1:] in _ENDS_NOTE for line in lines].count(True) >= _LEAST:
-        _drop_notes(lines)
-    return headed
 
 
 def without_quote_marks(found: Lines) -> Lines:

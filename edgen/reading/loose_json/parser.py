@@ -220,15 +220,13 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             stack.append(_Frame(match["open"]))
         elif kind == "close":
             # A bracket of the wrong kind closes a container, too: another bracket was forgotten.
-            done = stack.pop().find_value()
+            done = _close(stack)
             if not stack:
                 return done, at, False
-            stack[-1].add(done)
         elif kind == "colon":
             if len(stack) > 1 and stack[-1].items and stack[-1].is_unclosed_list():
                 _, word = stack[-1].items.pop()
-                done = stack.pop().find_value()
-                stack[-1].add(done)
+                _close(stack)
                 stack[-1].add(word)
             stack[-1].read_colon()
         elif kind == "quote":
@@ -237,18 +235,24 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             string, at = _read_string(text, at, match["quote"], after, is_value=frame.key is not None)
             frame.add(string)
             cut = at == len(text) and text[-1] not in _STRING_ENDS
-        elif stack[-1].opened == "(" and match["word"][-1] == ")":
-            if match["word"] != ")":
-                stack[-1].add(_read_word(match["word"][:-1]))
-            done = stack.pop().find_value()
-            stack[-1].add(done)
         else:
-            stack[-1].add(_read_word(match["word"]))
+            closed = stack[-1].opened == "(" and match["word"][-1] == ")"
+            word = match["word"][:-1] if closed else match["word"]
+            if word:
+                stack[-1].add(_read_word(word))
+            if closed:
+                _close(stack)
     while stack:
-        done = stack.pop().find_value()
-        if stack:
-            stack[-1].add(done)
+        done = _close(stack)
     return done, len(text), cut
+
+
+def _close(stack: list[_Frame]) -> Any:
+    """Return the value of the innermost container, and add it to the one around it."""
+    done = stack.pop().find_value()
+    if stack:
+        stack[-1].add(done)
+    return done
 
 
 def _read_word(word: str) -> Any:
