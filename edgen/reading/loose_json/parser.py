@@ -210,13 +210,11 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             if len(stack) == MAX_DEPTH:
                 break
             if stack and tries < _TRIES and match["open"] != "(":
-                # Most JSON that needs a fix is valid inside.
-                try:
-                    done, at = _STRICT.raw_decode(text, at - 1)
+                if (valid := _decode_strictly(text, at - 1)) is not None:
+                    done, at = valid
                     stack[-1].add(done)
                     continue
-                except (ValueError, RecursionError):
-                    tries += 1
+                tries += 1
             stack.append(_Frame(match["open"]))
         elif kind == "close":
             # A bracket of the wrong kind closes a container, too: another bracket was forgotten.
@@ -245,6 +243,15 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
     while stack:
         done = _close(stack)
     return done, len(text), cut
+
+
+def _decode_strictly(text: str, at: int) -> tuple[Any, int] | None:
+    """Return the value at a bracket, and its end; None unless it is JSON. Most JSON that needs a fix is valid
+    inside."""
+    try:
+        return _STRICT.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _close(stack: list[_Frame]) -> Any:

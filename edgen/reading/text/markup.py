@@ -192,55 +192,68 @@ def _find_begin_of_element(text: str, stop: int, depth: int) -> int:
     return 0
 
 
+class _TagLabels:
+    """Labels in place of tags that name a speaker or the probability, and what they were in place of."""
+
+    def __init__(self, text: str, known: frozenset[str]) -> None:
+        self.speakers: set[str] = set()
+        self.elements: set[str] = set()
+        self._text = text
+        self._known = known  # words for the roles
+        # The speaker of a tag, and whether its name or its attributes speak of a probability. Most tags repeat.
+        self._named: dict[tuple[str, str | None], tuple[str | None, bool, bool]] = {}
+
+    def replace_tag(self, match: re.Match[str]) -> str:
+        """Return the label for a tag with the text that it holds, or the tag."""
+        tag, attributes, rest, name = match.groups()
+        if attributes and attributes[-1] == "/" and _is_next(self._text, tag, match.end()):
+            return match[0]  # the turn's text is an attribute as well
+        key = (tag, attributes)
+        if key not in self._named:
+            inside = bool(attributes and _CHANCE.search(attributes))
+            self._named[key] = _find_speaker(*key, self._known), _CHANCE.search(tag) is not None, inside
+        speaker, likely, likely_inside = self._named[key]
+        if speaker is not None:
+            self.speakers.add(speaker.lower())
+            self.elements.add(tag)
+            if name is not None and name.strip().lower() == speaker.lower():
+                rest = ""  # the name is the tag's whole content
+            return f"{_BEGIN}\n{speaker}:{_END}{rest or ''}"
+        if name is not None and self._is_speaker(name):
+            self.speakers.add(name.strip().lower())
+            return f"{_BEGIN}\n{name.strip()}:{_END}"
+        if name is None and _CHANCE.match(self._text, match.end()):
+            return f"{_BEGIN}\n"
+        chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
+        if (chance is None and likely) or likely_inside:
+            chance = "Probability"
+        if chance is None:
+            return match[0]
+        given = _GIVEN.search(attributes) if attributes else None
+        said = given[1] if given else "" if name == chance else rest or ""
+        return f"{_BEGIN}\n{chance}:{_END}{said}"
+
+    def _is_speaker(self, name: str) -> bool:
+        """Return whether the text in a tag begins with a word for a role, or has one in brackets."""
+        words = _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
+        words += _WORD.findall(name.partition("(")[2])[:1]
+        return not self._known.isdisjoint(map(str.lower, words))
+
+
 def _without_tags(text: str, roles: RoleWords) -> str:
     known = _list_role_words(roles)
     text = _put_labels_first(text, known)
-    speakers: set[str] = set()
-    elements: set[str] = set()
-    # The speaker of a tag, and whether its name or its attributes speak of a probability. Most tags repeat.
-    named: dict[tuple[str, str | None], tuple[str | None, bool, bool]] = {}
-
-    def label_tag(match: re.Match[str]) -> str:
-        tag, attributes, rest, name = match.groups()
-        if attributes and attributes[-1] == "/" and _is_next(text, tag, match.end()):
-            return match[0]  # the turn's text is an attribute as well
-        key = (tag, attributes)
-        if key not in named:
-            inside = bool(attributes and _CHANCE.search(attributes))
-            named[key] = _find_speaker(*key, known), _CHANCE.search(tag) is not None, inside
-        speaker, likely, likely_inside = named[key]
-        if speaker is None:
-            words = [] if name is None else _WORD.findall(name)[: 1 + name.startswith(_UNITS)]
-            words += [] if name is None else _WORD.findall(name.partition("(")[2])[:1]
-            if not words or known.isdisjoint(map(str.lower, words)):
-                if name is None and _CHANCE.match(text, match.end()):
-                    return f"{_BEGIN}\n"
-                chance = name if name and name[-1] not in _STOPS and _CHANCE.search(name) else None
-                if (chance is None and likely) or likely_inside:
-                    chance = "Probability"
-                if chance is None:
-                    return match[0]
-                given = _GIVEN.search(attributes) if attributes else None
-                said = given[1] if given else "" if name == chance else rest or ""
-                return f"{_BEGIN}\n{chance}:{_END}{said}"
-            speakers.add(name.strip().lower())
-            return f"{_BEGIN}\n{name.strip()}:{_END}"
-        speakers.add(speaker.lower())
-        elements.add(tag)
-        if name is not None and name.strip().lower() == speaker.lower():
-            rest = ""  # the name is the tag's whole content
-        return f"{_BEGIN}\n{speaker}:{_END}{rest or ''}"
-
-    rewritten = _TAG.sub(label_tag, text)
-    if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
+    labels = _TagLabels(text, known)
+    rewritten = _TAG.sub(labels.replace_tag, text)
+    if len(labels.speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
-    end = _find_last_closing(rewritten, (*_TEXT_TAGS, *elements))
+    end = _find_last_closing(rewritten, (*_TEXT_TAGS, *labels.elements))
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
     if _follow_texts(rewritten):
         return text
     rewritten = _NOTES_AFTER.sub(r"\1", rewritten)
-    for tag in elements:
+    for tag in labels.elements:
         rewritten = rewritten.replace(f"</{tag}>", "\n")
     before, label, last = _AFTER_LABEL.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close before a label are removed by now. Remove those that close after the last turn as
