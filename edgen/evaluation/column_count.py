@@ -94,17 +94,8 @@ def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any, abo
 def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
     """Yield the reasons why an aggregate cannot count a value, as clauses such as "which is not a
     finite number"."""
-    if isinstance(one, Share) and one.by_key:
-        if not isinstance(value, Mapping) or not isinstance(of, Mapping):
-            yield f"which has to be a mapping from keys to counts, as {one.of!r} has to be"
-        elif wrong := next((key for key, hits in value.items() if not _is_part(hits, of.get(key))), None):
-            yield f"whose count of {wrong!r} is not from 0 to the {_show(of.get(wrong))} in {one.of!r}"
-    elif isinstance(one, Share) and one.of:
-        if not _is_part(value, of):
-            yield f"which is not a whole number from 0 to the {_show(of)} in {one.of!r}"
-    elif isinstance(one, Share):
-        if isinstance(value, str | float) or (isinstance(value, int) and value not in (0, 1)):
-            yield "which is not true or false; name the column with the number of things in `of`"
+    if isinstance(one, Share):
+        yield from _find_share_flaws(one, value, of)
     elif isinstance(one, Total | Mean):
         if not _is_number(value):
             yield "which is not a finite number (int or float)"
@@ -123,6 +114,19 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
             (text for text in each if len(text) > _MOST_TEXT or replace_surrogates(text) != text), None
         ):
             yield f"whose text of {len(wrong):,} characters is too long to count, or has a lone surrogate"
+
+
+def _find_share_flaws(one: Share, value: Any, of: Any) -> Iterator[str]:
+    if one.by_key:
+        if not isinstance(value, Mapping) or not isinstance(of, Mapping):
+            yield f"which has to be a mapping from keys to counts, as {one.of!r} has to be"
+        elif wrong := next((key for key, hits in value.items() if not _is_part(hits, of.get(key))), None):
+            yield f"whose count of {wrong!r} is not from 0 to the {_show(of.get(wrong))} in {one.of!r}"
+    elif one.of:
+        if not _is_part(value, of):
+            yield f"which is not a whole number from 0 to the {_show(of)} in {one.of!r}"
+    elif isinstance(value, str | float) or (isinstance(value, int) and value not in (0, 1)):
+        yield "which is not true or false; name the column with the number of things in `of`"
 
 
 def _find_histogram_flaws(one: Histogram, value: Any) -> Iterator[str]:
