@@ -299,7 +299,22 @@ class TestOtherSources:
         command("generate", job(tmp_path, backends={"default": {"type": "simulator", "seed": 5}}), "-o", run)
         ended = command("pairs", run, "--by", "human")
         assert ended.code == 3
-        assert "No pair could be labelled by human" in ended.err
+        assert "No pair could be labelled by human. No vote is about texts that the run has now." in ended.err
+
+    def test_votes_that_replace_earlier_ones_are_noted(self, command: Command, run: Path) -> None:
+        """Two raters' files with one name, or one rater who thought again."""
+        votes = run.parent / "votes.jsonl"
+        line = '{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "%s", "rater": "%s"}\n'
+        votes.write_text(line % ("a", "r1"))
+        first, again = (command("pairs", run, "--by", "human", "--human", votes) for _ in range(2))
+        assert "replaced" not in first.err + again.err
+        votes.write_text(line % ("b", " r1 "))
+        ended = command("pairs", run, "--by", "human", "--human", votes)
+        assert "1 vote replaced earlier votes by r1." in ended.err
+        votes.write_text(line % ("a", "r2"))
+        ended = command("pairs", run, "--by", "human", "--human", votes)
+        assert ended.code == 3
+        assert "(tie 1). The votes are as many for one side as for the other" in ended.err
 
     @pytest.mark.parametrize(
         ("text", "complaint"),
@@ -309,7 +324,11 @@ class TestOtherSources:
             ('{"a": "t-000000-r0", "b": "t-000000-r7", "choice": "a", "rater": "r"}', "t-000000-r7"),
             ('{"a": "t-000000-r0", "b": "t-000001-r0", "choice": "a", "rater": "r"}', "line 1"),
             ("", "there are no votes"),
-            ("\xff", "not UTF-8"),
+            ("\xff", "is not UTF-8; save the file as UTF-8"),
+            ("\xff\xfep\0a\0i\0r\0", "is not UTF-8; save the file as UTF-8"),  # UTF-16
+            ("u-0123,hello,,,1\nmore\n", "its first line names no column pair, choice"),
+            ('[{"a": "t-000000-r0"}]', "each line is a JSON object"),
+            ("pair,choice,Choice\nu-0123,1,2\n", "names the column choice more than once"),
         ],
     )
     def test_votes_that_are_none_are_sentences(
