@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.core.values import Turn
-from edgen.preferences.comparisons import find_judge_askers
+from edgen.preferences.comparisons import read_judge_notes
 from edgen.preferences.labels import find_preference
 from edgen.preferences.logprob_report import LogprobCount
 from edgen.preferences.policies import PolicyCounts
@@ -179,7 +179,8 @@ def make_bias_report(
 
 def report_bias_of_compared(rows: Iterable[ComparedPair], reader: RunReader) -> dict[str, Any]:
     """Return the bias report of pairs that come with their two conversations."""
-    askers = find_judge_askers(reader.rundir)
+    notes = read_judge_notes(reader.rundir)
+    askers = {judge: str(noted.get("asker", "oracle")) for judge, noted in notes.items()}
     return make_bias_report(((row.pair, _count_words(row)) for row in rows), reader.arms, askers)
 
 

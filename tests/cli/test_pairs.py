@@ -257,6 +257,28 @@ class TestJudgesThatAreNone:
         assert "no backend 'umpire' is in the job of this run (known: default)" in ended.err
 
 
+def test_a_card_names_template_and_settings_of_the_labellers(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    """Options can replace the job's judge and templates, so the job's lines do not name them."""
+    strict = tmp_path / "strict.j2"
+    strict.write_text("Be strict.\n{{ guarded_1 }}\n{{ guarded_2 }}\nAnswer 1 or 2.\n")
+    other = "backends.umpire={type: simulator, seed: 4, model: umpire-1, temperature: 0.5}"
+    options = ("--backend", "umpire", "--set", other, "--prompt", strict, "--credit", "whole")
+    assert command("pairs", run, "--signal", "oracle", *options).code == 0
+    (notes,) = [json.loads(path.read_bytes()) for path in (run / "pairs" / "judged").glob("*.json")]
+    assert command("annotate", run, "--labels", "quality", "--unit", "conversation").code == 0
+    for name in ("mtpo", "csv"):
+        assert command("export", run, "--to", name, "-o", tmp_path / name).code == 0
+    cards = {name: (tmp_path / name / "README.md").read_text() for name in ("mtpo", "csv")}
+    of_judge = f"- judge.{notes['judge']}"
+    assert f"{of_judge}.template: `strict`\n" in cards["mtpo"]
+    assert f"{of_judge}.template_sha256: `{notes['template']['sha256']}`\n" in cards["mtpo"]
+    assert f"{of_judge}.backend.model: `umpire-1`\n" in cards["mtpo"]
+    assert "- layer.quality.default.template: `label_turns`\n" in cards["csv"]
+    assert ("- layer." in cards["mtpo"], "- judge." in cards["csv"]) == (False, False)
+
+
 class TestOtherSources:
     def test_probabilities_label_without_a_call(self, command: Command, run: Path) -> None:
         made = facts(command("pairs", run, "--by", "probability", "--min-margin", "0.2", "--json"))
