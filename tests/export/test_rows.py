@@ -221,10 +221,12 @@ class TestTurnLevel:
             assert _left_out(name, run) == {reason: 1}, name
 
 
-@pytest.mark.parametrize("name", ["trl-dpo", "trl-conversation", "openrlhf", "llamafactory", "sweet"])
+@pytest.mark.parametrize(
+    "name", ["trl-dpo", "trl-conversation", "openrlhf", "llamafactory", "sweet", "refuel"]
+)
 def test_a_preference_is_written_once_and_not_if_another_pair_reverses_it(name: str) -> None:
     """Replicates that say the same are different pairs with the same row."""
-    end = "" if name == "trl-conversation" else "!"  # later turns are in rows of whole conversations only
+    end = "" if name in ("trl-conversation", "refuel") else "!"  # there, later turns count
     x, y, z, other = (turns("S Hi.", f"T {word}.", f"S Bye{end}") for word in ("x", "y", "z", "x"))
     other = [*other[:-1], *turns(f"S Bye{end and '?'}")]
     run = MemoryRun(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from edgen.export.formats.shared.pair_rows import PreferredPair, TurnPair, read_turn
+from edgen.export.formats.shared.pair_rows import PreferredPair, TurnPair, make_rows_of_pairs, read_turn
 from edgen.export.formats.shared.trials import DATASETS
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
@@ -49,9 +50,9 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
 
     Rows of the same two turns with other continuations stay: their rewards are samples of the turns' returns.
     """
-    for compared in run.compared():
-        pair = read_turn(compared, chat)
-        found = pair if isinstance(pair, LeftOut) else _make_row(chat, pair)
+    for found in make_rows_of_pairs(read_turn, partial(_make_row, chat), of=lambda turn: turn.whole)(
+        run, chat
+    ):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 

@@ -88,13 +88,17 @@ T = TypeVar("T", PreferredPair, TurnPair)
 
 
 def make_rows_of_pairs(
-    read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Row | LeftOut]
+    read: Callable[[ComparedPair, Chat], T | LeftOut],
+    make: Callable[[T], Row | LeftOut],
+    *,
+    of: Callable[[T], TurnPair | PreferredPair] = lambda pair: pair,
 ) -> Rows:
-    """Return the rows of a format with one row per pair, as returned by `read`."""
+    """Return the rows of a format with one row per pair, as returned by `read`. `of`: the part of a pair that
+    no other row repeats or reverses."""
 
     def iterate_pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
         for pairs in group_by_scenario(run):
-            yield from keep_consistent([read(compared, chat) for compared in pairs])
+            yield from keep_consistent([read(compared, chat) for compared in pairs], of)
 
     return rows_from(iterate_pairs, make)
 
@@ -105,11 +109,13 @@ def group_by_scenario(run: RunReader) -> Iterator[list[ComparedPair]]:
         yield [*pairs]
 
 
-def keep_consistent(found: Sequence[T | LeftOut]) -> Iterator[T | LeftOut]:
+def keep_consistent(
+    found: Sequence[T | LeftOut], of: Callable[[T], TurnPair | PreferredPair] = lambda pair: pair
+) -> Iterator[T | LeftOut]:
     """Yield a scenario's pairs, with an omission for each that another pair reverses or an earlier one
-    repeats."""
+    repeats. `of`: the part of a pair that counts."""
     stated: list[Preference | None] = [
-        None if isinstance(pair, LeftOut) else pair.preference for pair in found
+        None if isinstance(pair, LeftOut) else of(pair).preference for pair in found
     ]
     known, given = {*stated}, set[Preference]()
     for pair, preference in zip(found, stated, strict=True):
