@@ -181,7 +181,7 @@ def report_bias_of_compared(rows: Iterable[ComparedPair], reader: RunReader) -> 
     """Return the bias report of pairs that come with their two conversations."""
     notes = read_judge_notes(reader.rundir)
     askers = {judge: str(noted.get("asker", "oracle")) for judge, noted in notes.items()}
-    return make_bias_report(((row.pair, _count_words(row)) for row in rows), reader.arms, askers)
+    return make_bias_report(((row.pair, count_words(row)) for row in rows), reader.arms, askers)
 
 
 def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
@@ -189,17 +189,17 @@ def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
     return report_bias_of_compared(reader.compared(), reader)
 
 
-def _count_words(compared: ComparedPair) -> Words:
+def count_words(compared: ComparedPair) -> Words:
     """Count the words of each side that a judge was shown, for each kind of comparison."""
     a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
     part = slice(prefix, prefix + 1)
 
-    def count_words(turns: tuple[Turn, ...]) -> int:
+    def count(turns: tuple[Turn, ...]) -> int:
         return sum(len(turn.text.split()) for turn in turns)
 
     return {
-        "conversation": (count_words(a), count_words(b)),
-        "response": (count_words(a[part]), count_words(b[part])),
+        "conversation": (count(a), count(b)),
+        "response": (count(a[part]), count(b[part])),
     }
 
 

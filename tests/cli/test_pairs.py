@@ -257,6 +257,21 @@ class TestJudgesThatAreNone:
         assert "no backend 'umpire' is in the job of this run (known: default)" in ended.err
 
 
+@pytest.mark.usefixtures("judged")
+def test_two_sets_are_compared_by_the_words_that_were_judged(command: Command, run: Path) -> None:
+    """A judge of single responses saw no later turns."""
+    (first, _) = facts(command("pairs", run, "--compare", "default", "default", "--json"))["sets"]
+    ahead = []
+    with RunReader(run) as reader:
+        for one in reader.compared():
+            if (label := one.pair.label) is not None:
+                assert label.compare == "response"
+                a, b = (len(side.turns[one.pair.prefix_turns].text.split()) for side in (one.a, one.b))
+                ahead += [(a > b) == (label.chosen == "a")] if a != b else []
+    assert first["longer"]["value"] == pytest.approx(sum(ahead) / len(ahead), abs=1e-6)
+    assert first["longer"]["n"] == len(ahead)
+
+
 def test_a_card_names_template_and_settings_of_the_labellers(
     command: Command, run: Path, tmp_path: Path
 ) -> None:
