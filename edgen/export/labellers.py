@@ -1,7 +1,7 @@
-"""The card's lines on judges and annotators: the template, model and settings behind each label of an export.
+"""The card's facts about judges and annotators: the template, model and settings of each.
 
-They come from the notes next to the ledgers, since options of `edgen pairs` and `edgen annotate` may replace the
-job's judge, annotator and templates.
+They come from the notes next to the ledgers, since options of `edgen pairs` and `edgen annotate` may replace
+the job's judge, annotator and templates.
 """
 
 from __future__ import annotations

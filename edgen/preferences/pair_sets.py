@@ -3,7 +3,8 @@ the biases of each.
 
 Agreement is computed over the pairs that both sets label: the share of equal choices, Cohen's kappa and
 Krippendorff's alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's
-labels that choose the longer side, in words of the texts that were compared, and the share that choose side a.
+labels that choose the longer side, in words of the texts that were compared, and the share that choose side
+a.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class _LabelledPair(NamedTuple):
 
 
 def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetComparison:
-    """Compare two sets of a run. Raises UsageError for an unknown set, RunError for one that cannot be read or
-    is of other texts than the run's."""
+    """Compare two sets of a run. Raises UsageError for an unknown set, RunError for one that cannot be read,
+    or that was made of other texts than the run has."""
     first, second = (_read_labelled_pairs(reader, name) for name in names)
     places = dict.fromkeys((*first, *second))
     ratings = {

@@ -67,7 +67,7 @@ def _list_rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
 
 
 def has_vote_sheet(path: Path) -> bool:
-    """Return whether a file of votes is a sheet. A file that cannot be read is none."""
+    """Return whether a file of votes is a sheet; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return is_sheet(file.readline(4_096).decode("utf-8", "replace"))
