@@ -20,7 +20,7 @@ import msgspec
 from edgen.annotation.annotator import is_name
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
-from edgen.core.people.sheets import read_sheet
+from edgen.core.people.sheets import is_sheet, read_sheet
 from edgen.core.yaml_values import read_text, shorten_word, suggest_name
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels
@@ -35,6 +35,10 @@ _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "com
 _EXPECTED = (
     "Expected the columns id, turn and labels (and annotator if there are several people), or one JSON object "
     "per line."
+)
+
+_NO_NAME = (
+    "is not a valid name; a name has letters, digits, '_', '-' and '.', and begins with a letter or a digit"
 )
 
 Key = tuple[str, int | None]  # conversation, turn
@@ -62,12 +66,13 @@ def read_label_file(path: Path, reader: RunReader, asking: LabellingTask, *, gol
     """Read a file of labels for a run's units. Lines without an annotator belong to the file's name, except
     in `gold`, which has no annotators. Each annotator labels a unit at most once.
 
-    Raises DataError with every problem and its line, counted from 1.
+    Raises DataError with every problem and its line, counted from 1, or for a file whose name is needed and
+    invalid.
     """
     source = str(path)
-    read = _Reading(reader, asking, None if gold else path.stem)
+    read = _Reading(reader, asking, path, gold=gold)
     text = read_text(path, DataError, max_bytes=MAX_BYTES)
-    lines = _read_objects(text) if text.lstrip()[:1] in ("{", "") else _read_table(text, source)
+    lines = _read_table(text, source) if is_sheet(text) else _read_objects(text)
     for number, value in lines:
         read.read_line(number, value)
     refuse_lines(source, "file of labels", read.problems)
@@ -108,11 +113,11 @@ class _NoLabelsError(ValueError):
 class _Reading:
     """The content read so far."""
 
-    def __init__(self, reader: RunReader, asking: LabellingTask, usual: str | None) -> None:
+    def __init__(self, reader: RunReader, asking: LabellingTask, path: Path, *, gold: bool) -> None:
         self._reader = reader
         self._asking = asking
         self._choice = LabelChoices(asking.labels.names, asking.labels.several)
-        self._usual = usual
+        self._path, self._gold = path, gold
         self._last: Candidate | None = None
         self._seen: dict[tuple[str, Key], int] = {}
         self.labels: list[PersonLabels] = []
@@ -145,13 +150,10 @@ class _Reading:
             for key in value
             if key not in known
         ]
-        annotator = value.get("annotator") if self._usual is not None else "gold"
-        annotator = self._usual if annotator is None else annotator
+        annotator = "gold" if self._gold else value.get("annotator")
+        annotator = self._name_by_file() if annotator is None else annotator
         if not isinstance(annotator, str) or not is_name(annotator):
-            wrong.append(
-                f"annotator: {shorten_word(repr(annotator))} is not a valid name; a name has letters, digits, "
-                "'_', '-' and '.', and begins with a letter or a digit"
-            )
+            wrong.append(f"annotator: {shorten_word(repr(annotator))} {_NO_NAME}")
         if wrong:
             raise _NoLabelsError(*wrong)
         conversation = self._find_conversation(value["id"])
@@ -161,6 +163,16 @@ class _Reading:
         said = digest_said(conversation.turns, turn)
         labels = self._read_labels(value["labels"])
         return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
+
+    def _name_by_file(self) -> str:
+        """Return the file's name as that of the annotator. Raises DataError if it is invalid."""
+        if is_name(name := self._path.stem):
+            return name
+        raise DataError(
+            str(self._path),
+            f"its lines name no annotator, and its own name, {name!r}, {_NO_NAME}. Rename the file, or add a "
+            "column annotator.",
+        )
 
     def _find_conversation(self, identifier: Any) -> Candidate:
         if self._last is None or self._last.id != identifier:

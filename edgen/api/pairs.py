@@ -23,7 +23,7 @@ from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.registry import part_of
-from edgen.core.text import describe_counts, quantity
+from edgen.core.text import describe_counts, join_list, quantity
 from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.preferences.bias import report_bias_of_run
@@ -33,7 +33,7 @@ from edgen.preferences.labels import LabelRules
 from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
-from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
+from edgen.preferences.vote_sheet import has_vote_sheet, read_vote_sheet, write_vote_sheet
 from edgen.protocols.suggestions import find_probability_setting, list_branching
 from edgen.runtime.control import Control, explain_os_errors, run_in_own_loop
 from edgen.runtime.status import JudgeStatus, RolloutStatus
@@ -224,15 +224,18 @@ class PairMaking:
 
     def _take_votes(self, path: Path) -> None:
         """Store the votes of a file, or of a filled-in sheet."""
-        if not is_sheet(path):
-            take_votes(self.reader, path)
-            return
-        read = read_vote_sheet(self.reader, path)
-        take_votes(self.reader, path, read.votes)
-        if read.stale:
+        sheet = read_vote_sheet(self.reader, path) if has_vote_sheet(path) else None
+        replaced = take_votes(self.reader, path, None if sheet is None else sheet.votes)
+        if sheet is not None and sheet.stale:
             self._control.note(
-                f"{path}: {quantity(read.stale, 'row')} about pairs that this run does not have now; left "
+                f"{path}: {quantity(sheet.stale, 'row')} about pairs that this run does not have now; left "
                 "out."
+            )
+        if replaced:
+            self._control.note(
+                f"{path}: {quantity(replaced.total(), 'vote')} replaced earlier votes by "
+                f"{join_list([*replaced])}. If these are different people, give each another name in the "
+                "file, and give the earlier file again."
             )
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
@@ -331,12 +334,11 @@ def require_pairs(paired: PairedRun) -> None:
     left_out = dict(sorted(paired.made.left_out.items()))
     if not paired.made.train + paired.made.test:
         most = max(left_out, key=left_out.__getitem__, default="")
-        hint = _HINTS["abstained by"][paired.by] if most == "abstained" else _HINTS["of"].get(most, "")
-        if most == "abstained" and paired.by == "probability":
+        hint = _HINTS.get((most, paired.by)) or _HINTS.get((most, None), "")
+        if (most, paired.by) == ("abstained", "probability"):
             hint = _explain_missing_probabilities(paired.run)
-        if paired.by in OF_RESPONSES and most in ("", "not_judged"):
-            hint = _HINTS["no response by"][paired.by]
-        said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
+        counts = f": {describe_counts(left_out)}" if left_out else ""
+        said = f"No pair could be labelled by {paired.by}{counts}."
         back = "`edgen pairs --signal` with another signal brings its labels back without a call."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
     if paired.judged is not None:
@@ -362,26 +364,27 @@ def _explain_missing_probabilities(run: Path) -> str:
     )
 
 
-_HINTS = {
-    "of": {
-        "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) "
-        "or another judge may help.",
-        "turns_left": "A lower --min-turns-left keeps pairs that part nearer to the end.",
-        "margin": "A lower --min-margin keeps more.",
-        "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all "
-        "the same.",
-        "identical": "The conversations of a scenario say the same: give the backend a temperature.",
-        "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
-        "not_judged": "This source has not rated these conversations in their present form.",
-    },
-    "abstained by": {
-        "oracle": "The judge's answers cannot be read: another template or judge may help.",
-        "probability": "",
-        "human": "",
-    },
-    "no response by": {
-        "flag": "No turn of this run has a response that was called nonsense, and another one next to it.",
-        "judged": "No turn of this run has responses that a judge found best and worst: let one choose them "
-        "when it generates.",
-    },
+_NO_FLAG = "No turn of this run has a response that was called nonsense, and another one next to it."
+_NO_JUDGED = "No turn of this run has responses that a judge found best and worst: let one choose them when it generates."
+# Hints by the most frequent reason for no label ("": there is no pair) and the source; None: any source.
+_HINTS: dict[tuple[str, Source | None], str] = {
+    ("tie", "oracle"): "The orders disagree: see --report for the judge's biases; more votes (--set "
+    "pairs.votes=3) or another judge may help.",
+    ("tie", "human"): "The votes are as many for one side as for the other: an odd number of raters decides.",
+    ("tie", "probability"): "The two probabilities are equal; --signal oracle compares the texts.",
+    ("turns_left", None): "A lower --min-turns-left keeps pairs that part nearer to the end.",
+    ("margin", None): "A lower --min-margin keeps more.",
+    (
+        "judge_directed",
+        None,
+    ): "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
+    ("identical", None): "The conversations of a scenario say the same: give the backend a temperature.",
+    ("contradicted", None): "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
+    ("not_judged", None): "This source has not rated these conversations in their present form.",
+    ("abstained", "oracle"): "The judge's answers cannot be read: another template or judge may help.",
+    ("", "human"): "No vote is about texts that the run has now.",
+    ("", "flag"): _NO_FLAG,
+    ("not_judged", "flag"): _NO_FLAG,
+    ("", "judged"): _NO_JUDGED,
+    ("not_judged", "judged"): _NO_JUDGED,
 }

@@ -34,6 +34,7 @@ from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, list_simulated_parts
 from edgen.export.files import Patterns
 from edgen.export.format import Format
+from edgen.export.labellers import describe_labellers
 from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
@@ -107,7 +108,7 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
         *_list_trials(format_),
         *("", "## How it was made", ""),
         *_describe_facts(facts, simulated, chat, format_),
-        *_describe_labels(contents.evidence),
+        *_describe_labels(contents.evidence, describe_labellers(run, format_, contents.evidence)),
         "",
         *tabulate_outcomes(facts),
         *("## Known limits", "", *(f"- {limit}" for limit in list_caveats(facts, run.job, run.space)), ""),
@@ -339,13 +340,15 @@ def _describe_facts(
         )
 
 
-def _describe_labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
-    """Yield the number of labelled rows of each source."""
+def _describe_labels(evidence: Mapping[Evidence, int], labellers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the number of labelled rows of each source, and the facts of judges and annotators."""
     rows: Counter[str] = Counter()
     for one, count in evidence.items():
         rows[str(one)] += count
     for who, count in sorted(rows.items()):
         yield f"- rows with a preference by {_render_code(who)}: {count}"
+    for key, value in flatten_facts(labellers):
+        yield f"- {_render_cell(key)}: {_render_code(value)}"
 
 
 def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: OptionValues) -> Iterator[str]:

@@ -158,10 +158,7 @@ def select_public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         keys.remove("split")
     shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
     backends = job.get("backends", {})
-    shown["backends"] = {
-        role: {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
-        for role, backend in backends.items()
-    }
+    shown["backends"] = {role: select_backend_facts(backend) for role, backend in backends.items()}
     shown |= _find_inputs(job, job.get("resolved") or {})
     arms = facts.get("arms") or {}
     changes = job.get("arms") or {}
@@ -170,6 +167,11 @@ def select_public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         for name in changes
     }
     return {**facts, "job": shown, "arms": made}
+
+
+def select_backend_facts(backend: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a backend that shape its answers, without addresses and names of keys."""
+    return {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
 
 
 def _find_inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.core.values import Turn
-from edgen.preferences.comparisons import find_judge_askers
+from edgen.preferences.comparisons import read_judge_notes
 from edgen.preferences.labels import find_preference
 from edgen.preferences.logprob_report import LogprobCount
 from edgen.preferences.policies import PolicyCounts
@@ -179,8 +179,9 @@ def make_bias_report(
 
 def report_bias_of_compared(rows: Iterable[ComparedPair], reader: RunReader) -> dict[str, Any]:
     """Return the bias report of pairs that come with their two conversations."""
-    askers = find_judge_askers(reader.rundir)
-    return make_bias_report(((row.pair, _count_words(row)) for row in rows), reader.arms, askers)
+    notes = read_judge_notes(reader.rundir)
+    askers = {judge: str(noted.get("asker", "oracle")) for judge, noted in notes.items()}
+    return make_bias_report(((row.pair, count_words(row)) for row in rows), reader.arms, askers)
 
 
 def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
@@ -188,17 +189,17 @@ def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
     return report_bias_of_compared(reader.compared(), reader)
 
 
-def _count_words(compared: ComparedPair) -> Words:
+def count_words(compared: ComparedPair) -> Words:
     """Count the words of each side that a judge was shown, for each kind of comparison."""
     a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
     part = slice(prefix, prefix + 1)
 
-    def count_words(turns: tuple[Turn, ...]) -> int:
+    def count(turns: tuple[Turn, ...]) -> int:
         return sum(len(turn.text.split()) for turn in turns)
 
     return {
-        "conversation": (count_words(a), count_words(b)),
-        "response": (count_words(a[part]), count_words(b[part])),
+        "conversation": (count(a), count(b)),
+        "response": (count(a[part]), count(b[part])),
     }
 
 

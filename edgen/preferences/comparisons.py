@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -60,20 +61,15 @@ def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
     return name if name in used and GUARDED_TEMPLATE not in used else None
 
 
-def find_judge_askers(rundir: RunFolder) -> dict[str, str]:
-    """Return the name of each judge's asker, by the judge's id. Judges without readable notes are missing."""
-    askers = {}
+def read_judge_notes(rundir: RunFolder) -> dict[str, dict[str, Any]]:
+    """Return the notes on each judge by its id: asker, backend, template. Judges without readable notes are
+    missing."""
+    found = {}
     for ledger in rundir.judge_ledgers():
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-            noted = msgspec.json.decode(read_regular(ledger.with_suffix(".json"), _MOST_NOTED), type=_Noted)
-            askers[ledger.stem] = noted.asker
-    return askers
-
-
-class _Noted(msgspec.Struct):
-    """The name of the asker in a judge's notes; empty for edgen's own judge."""
-
-    asker: str = "oracle"
+            noted = read_regular(ledger.with_suffix(".json"), _MOST_NOTED)
+            found[ledger.stem] = msgspec.json.decode(noted, type=dict[str, Any])
+    return found
 
 
 def _find_digest(shipped: str) -> str:

@@ -3,25 +3,25 @@ the biases of each.
 
 Agreement is computed over the pairs that both sets label: the share of equal choices, Cohen's kappa and
 Krippendorff's alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's
-labels that choose the longer side, in words, and the share that choose side a.
+labels that choose the longer side, in words of the texts that were compared, and the share that choose side
+a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
-from edgen.core.pair import Pair, Side, cut_at_response
+from edgen.core.pair import Pair
 from edgen.core.text import format_interval, number, percent
-from edgen.preferences.bias import round_values
+from edgen.preferences.bias import count_words, round_values
 from edgen.stats.agreement import agreement
 from edgen.stats.intervals import Estimate, share
-from edgen.store.pairs_file import read_pairs, require_pair_set
-from edgen.store.run_folder import RunFolder
+from edgen.store.pairs_file import require_pair_set
 from edgen.store.run_reader import RunReader
 
 
@@ -44,20 +44,28 @@ class SetComparison(msgspec.Struct, frozen=True, kw_only=True):
     agreement: dict[str, Any]
 
 
+class _LabelledPair(NamedTuple):
+    """A labelled pair, and by how many words side a is longer in the texts that were compared."""
+
+    pair: Pair
+    words_ahead: int
+
+
 def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetComparison:
-    """Compare two sets of a run. Raises UsageError for an unknown set, RunError for an unreadable one."""
-    first, second = (_read_labelled_pairs(reader.rundir, name) for name in names)
+    """Compare two sets of a run. Raises UsageError for an unknown set, RunError for one that cannot be read,
+    or that was made of other texts than the run has."""
+    first, second = (_read_labelled_pairs(reader, name) for name in names)
     places = dict.fromkeys((*first, *second))
     ratings = {
         f"{number}: {name}": [_sign(found.get(place)) for place in places]
         for number, (name, found) in enumerate(zip(names, (first, second), strict=True), 1)
     }
-    scenarios = [(first.get(place) or second[place]).scenario for place in places]
+    scenarios = [(first.get(place) or second[place]).pair.scenario for place in places]
     between = agreement(ratings, scenarios)["between"][0]
     del between["sources"]
     return SetComparison(
         run=str(reader.rundir.path),
-        sets=(_collect_facts(reader, names[0], first), _collect_facts(reader, names[1], second)),
+        sets=(_collect_facts(names[0], first), _collect_facts(names[1], second)),
         both=between["n"],
         agreement=round_values(between),
     )
@@ -66,38 +74,36 @@ def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetCompariso
 Place = tuple[str, str, str]
 
 
-def _read_labelled_pairs(run: RunFolder, name: str) -> dict[Place, Pair]:
+def _read_labelled_pairs(reader: RunReader, name: str) -> dict[Place, _LabelledPair]:
     """Return the labelled pairs of a set, by their conversations and texts."""
-    require_pair_set(run, name)
-    return {(pair.a.id, pair.b.id, pair.texts): pair for pair in read_pairs(run) if pair.label is not None}
+    require_pair_set(reader.rundir, name)
+    found = {}
+    for compared in reader.compared():
+        pair = compared.pair
+        if pair.label is not None:
+            a, b = count_words(compared)[pair.label.compare or "conversation"]
+            found[pair.a.id, pair.b.id, pair.texts] = _LabelledPair(pair, a - b)
+    return found
 
 
-def _sign(pair: Pair | None) -> int:
-    if pair is None or pair.label is None:
+def _sign(labelled: _LabelledPair | None) -> int:
+    if labelled is None or labelled.pair.label is None:
         return 0
-    return 1 if pair.label.chosen == "a" else -1
+    return 1 if labelled.pair.label.chosen == "a" else -1
 
 
-def _collect_facts(reader: RunReader, name: str, pairs: dict[Place, Pair]) -> SetFacts:
-    labelled: dict[str, int] = {}
+def _collect_facts(name: str, pairs: Mapping[Place, _LabelledPair]) -> SetFacts:
+    labelled: Counter[str] = Counter()
     longer: list[tuple[float, int]] = []
-    for pair in pairs.values():
-        assert pair.label is not None
-        labelled[pair.label.by] = labelled.get(pair.label.by, 0) + 1
-        ahead = _count_words(reader, pair.a) - _count_words(reader, pair.b)
-        if ahead:
-            longer.append((float((ahead > 0) == (pair.label.chosen == "a")), pair.scenario))
-    first = [(float(_sign(pair) > 0), pair.scenario) for pair in pairs.values()]
+    for one in pairs.values():
+        assert one.pair.label is not None
+        labelled[one.pair.label.by] += 1
+        if one.words_ahead:
+            longer.append((float((one.words_ahead > 0) == (_sign(one) > 0)), one.pair.scenario))
+    first = [(float(_sign(one) > 0), one.pair.scenario) for one in pairs.values()]
     return SetFacts(
-        name=name, labelled=labelled, longer=_estimate_share(longer), side_a=_estimate_share(first)
+        name=name, labelled=dict(labelled), longer=_estimate_share(longer), side_a=_estimate_share(first)
     )
-
-
-def _count_words(reader: RunReader, side: Side) -> int:
-    said = reader.named(side.id)
-    if side.response is not UNSET:
-        said = cut_at_response(said, side.response)
-    return sum(len(turn.text.split()) for turn in said.turns)
 
 
 def _estimate_share(rows: list[tuple[float, int]]) -> Estimate | None:

@@ -8,7 +8,6 @@ conversations. Cells that a spreadsheet could read as formulas begin with an apo
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,14 @@ from typing import NamedTuple
 
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
-from edgen.core.people.sheets import cut_cell, read_sheet, render_sheet_head, render_sheet_line, write_sheet
+from edgen.core.people.sheets import (
+    cut_cell,
+    is_sheet,
+    read_sheet,
+    render_sheet_head,
+    render_sheet_line,
+    write_sheet,
+)
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.preferences.vote_units import VotePair, choose_first_side, list_vote_pairs, read_texts
 from edgen.protocols.base import transcript_of
@@ -25,6 +31,7 @@ from edgen.store.votes import HumanChoice, Votes, order_vote
 
 COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
 _NEEDED = ("pair", "choice")
+_EXPECTED = f"A sheet has the columns {', '.join(COLUMNS)}; without them, each line is a JSON object."
 _SHEET = "sheet"  # seed of the choice of sides
 _MAX_BYTES = 1 << 28
 _KEY = re.compile(r"u-[0-9a-f]{20}")
@@ -59,14 +66,13 @@ def _list_rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
         yield (pair.key, *shown, "", "", "")
 
 
-def is_sheet(path: Path) -> bool:
-    """Return whether a file of votes is a sheet, by the column names in its first line."""
+def has_vote_sheet(path: Path) -> bool:
+    """Return whether a file of votes is a sheet; False if it cannot be read."""
     try:
         with path.open("rb") as file:
-            first = file.readline(4_096).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+            return is_sheet(file.readline(4_096).decode("utf-8", "replace"))
     except OSError:
         return False
-    return not first.lstrip().startswith("{") and any(name in first for name in _NEEDED)
 
 
 def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
@@ -79,7 +85,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
     seen: dict[tuple[str, str], int] = {}
     problems: list[tuple[int, str]] = []
     stale = 0
-    for number, row in read_sheet(text, source, _NEEDED, f"A sheet has the columns {', '.join(COLUMNS)}."):
+    for number, row in read_sheet(text, source, _NEEDED, _EXPECTED):
         if isinstance(row, str):
             problems.append((number, row))
             continue
@@ -88,14 +94,14 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
         key, rater = row.get("pair", "").strip(), row.get("rater", "").strip() or path.stem
         if not _KEY.fullmatch(key):
             problems.append((number, f"pair: {shorten_word(repr(key))} is not a pair of a sheet"))
-        elif said not in ("1", "2", "tie"):
+        elif said.lower() not in ("1", "2", "tie"):
             problems.append((number, f"choice: expected 1, 2 or tie, got {shorten_word(repr(said))}"))
         elif (first := seen.setdefault((key, rater), number)) != number:
             problems.append((number, f"line {first} already has this pair and rater"))
         elif key not in known:
             stale += 1
         else:
-            names, vote = _read_vote(known[key], said, rater)
+            names, vote = _read_vote(known[key], said.lower(), rater)
             found.setdefault(names, []).append(vote)
     refuse_lines(source, "sheet of votes", problems)
     if not found and not stale:

@@ -81,8 +81,13 @@ def _parse_limit(option: str, name: str, says: str, names: ConversationNames, mo
 
 
 def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ...] = ()) -> NamedTerm:
-    named = names.find(tuple(name.split(".")))
-    if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
+    kinds = ("text", "truth", "number", "any", *more)
+
+    def find_single(one: str) -> NamedTerm | None:
+        named = names.find(tuple(one.split(".")))
+        return None if named is None or named.kind not in kinds or one == NEAR_DUPLICATE else named
+
+    if (found := find_single(name)) is None:
         message = f"{option} {name}: there is no such dimension, or it has no single values"
-        raise UsageError(f"{message}{suggest_name(name, [*names.list_names()])}.")
-    return named
+        raise UsageError(f"{message}{suggest_name(name, [*filter(find_single, names.list_names())])}.")
+    return found

@@ -13,6 +13,7 @@ pair.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -47,9 +48,9 @@ REMEDY = (
 )
 
 
-def take_votes(reader: RunReader, path: Path, by_pair: Votes | None = None) -> int:
-    """Add a file's votes to the stored ones. Return the number of new or changed lines. `by_pair`: the votes,
-    if they are already read.
+def take_votes(reader: RunReader, path: Path, by_pair: Votes | None = None) -> Counter[str]:
+    """Add a file's votes to the stored ones. Return the number of earlier votes that other choices replaced,
+    by rater. `by_pair`: the votes, if they are already read.
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
@@ -58,18 +59,20 @@ def take_votes(reader: RunReader, path: Path, by_pair: Votes | None = None) -> i
         key: {make_rater_key(key, vote): vote for vote in votes}
         for key, votes in read_filed_votes(reader.rundir).items()
     }
-    changed = 0
+    changed, replaced = False, Counter[str]()
     for key, votes in by_pair.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
         texts = digest_texts(a, b)
         for vote in votes:
             vote = msgspec.structs.replace(vote, texts=vote.texts or texts)
             here, rater = kept.setdefault(key, {}), make_rater_key(key, vote)
-            changed += here.get(rater) != vote
+            before = here.get(rater)
+            changed |= before != vote
+            replaced[vote.rater] += before is not None and before.choice != vote.choice
             here[rater] = vote
     if changed:
         store_votes(reader.rundir, {key: here.values() for key, here in kept.items()})
-    return changed
+    return +replaced
 
 
 def read_stored_votes(rundir: RunFolder) -> Votes:
@@ -240,7 +243,7 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
         raise _NoVoteError(
             f"{_quote_value(a)} and {_quote_value(b)} belong to different scenarios, {of['a']} and {of['b']}"
         )
-    return order_vote(a, b, HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts")))
+    return order_vote(a, b, HumanVote(rater=value["rater"].strip(), choice=choice, texts=value.get("texts")))
 
 
 def _find_problem(key: str, value: Any) -> str | None:
@@ -268,6 +271,6 @@ def _iterate_lines(path: Path) -> Iterator[str]:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             yield from file
     except UnicodeDecodeError:
-        raise DataError(str(path), "this is not UTF-8 text.") from None
+        raise DataError(str(path), "this is not UTF-8 text; save the file as UTF-8.") from None
     except OSError as problem:
         raise DataError(str(path), f"it cannot be read: {problem.strerror}.") from None

@@ -203,9 +203,12 @@ class TestPeople:
         self, command: Command, run: Path, tmp_path: Path
     ) -> None:
         here = units(run)
-        for name, clause in {"model": "'model' is a model in the layer", "a b": "is not a valid name"}.items():  # fmt: skip
+        for name, clause in {
+            "model": "'model' is a model in the layer",
+            "a b": "a b.jsonl: its lines name no annotator, and its own name, 'a b', is not a valid name",
+        }.items():
             file = tmp_path / f"{name}.jsonl"
-            file.write_text(line(here[0], "Focus"))
+            file.write_text(line(here[0], "Focus") + line(here[1], "Focus"))
             ended = command("annotate", run, "--labels", "teacher_moves", "--people", file)
             assert (ended.code, clause in " ".join(ended.err.split())) == (2, True), ended.err
         assert [*(run / "layers" / "teacher_moves" / "annotators").glob("*.jsonl")] == []

@@ -257,6 +257,43 @@ class TestJudgesThatAreNone:
         assert "no backend 'umpire' is in the job of this run (known: default)" in ended.err
 
 
+@pytest.mark.usefixtures("judged")
+def test_two_sets_are_compared_by_the_words_that_were_judged(command: Command, run: Path) -> None:
+    """A judge of single responses saw no later turns."""
+    (first, _) = facts(command("pairs", run, "--compare", "default", "default", "--json"))["sets"]
+    ahead = []
+    with RunReader(run) as reader:
+        for one in reader.compared():
+            if (label := one.pair.label) is not None:
+                assert label.compare == "response"
+                a, b = (len(side.turns[one.pair.prefix_turns].text.split()) for side in (one.a, one.b))
+                ahead += [(a > b) == (label.chosen == "a")] if a != b else []
+    assert first["longer"]["value"] == pytest.approx(sum(ahead) / len(ahead), abs=1e-6)
+    assert first["longer"]["n"] == len(ahead)
+
+
+def test_a_card_names_template_and_settings_of_the_labellers(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    """Options can replace the job's judge and templates, so the job's lines do not name them."""
+    strict = tmp_path / "strict.j2"
+    strict.write_text("Be strict.\n{{ guarded_1 }}\n{{ guarded_2 }}\nAnswer 1 or 2.\n")
+    other = "backends.umpire={type: simulator, seed: 4, model: umpire-1, temperature: 0.5}"
+    options = ("--backend", "umpire", "--set", other, "--prompt", strict, "--credit", "whole")
+    assert command("pairs", run, "--signal", "oracle", *options).code == 0
+    (notes,) = [json.loads(path.read_bytes()) for path in (run / "pairs" / "judged").glob("*.json")]
+    assert command("annotate", run, "--labels", "quality", "--unit", "conversation").code == 0
+    for name in ("mtpo", "csv"):
+        assert command("export", run, "--to", name, "-o", tmp_path / name).code == 0
+    cards = {name: (tmp_path / name / "README.md").read_text() for name in ("mtpo", "csv")}
+    of_judge = f"- judge.{notes['judge']}"
+    assert f"{of_judge}.template: `strict`\n" in cards["mtpo"]
+    assert f"{of_judge}.template_sha256: `{notes['template']['sha256']}`\n" in cards["mtpo"]
+    assert f"{of_judge}.backend.model: `umpire-1`\n" in cards["mtpo"]
+    assert "- layer.quality.default.template: `label_turns`\n" in cards["csv"]
+    assert ("- layer." in cards["mtpo"], "- judge." in cards["csv"]) == (False, False)
+
+
 class TestOtherSources:
     def test_probabilities_label_without_a_call(self, command: Command, run: Path) -> None:
         made = facts(command("pairs", run, "--by", "probability", "--min-margin", "0.2", "--json"))
@@ -299,7 +336,22 @@ class TestOtherSources:
         command("generate", job(tmp_path, backends={"default": {"type": "simulator", "seed": 5}}), "-o", run)
         ended = command("pairs", run, "--by", "human")
         assert ended.code == 3
-        assert "No pair could be labelled by human" in ended.err
+        assert "No pair could be labelled by human. No vote is about texts that the run has now." in ended.err
+
+    def test_votes_that_replace_earlier_ones_are_noted(self, command: Command, run: Path) -> None:
+        """Two raters' files with one name, or one rater who thought again."""
+        votes = run.parent / "votes.jsonl"
+        line = '{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "%s", "rater": "%s"}\n'
+        votes.write_text(line % ("a", "r1"))
+        first, again = (command("pairs", run, "--by", "human", "--human", votes) for _ in range(2))
+        assert "replaced" not in first.err + again.err
+        votes.write_text(line % ("b", " r1 "))
+        ended = command("pairs", run, "--by", "human", "--human", votes)
+        assert "1 vote replaced earlier votes by r1." in ended.err
+        votes.write_text(line % ("a", "r2"))
+        ended = command("pairs", run, "--by", "human", "--human", votes)
+        assert ended.code == 3
+        assert "(tie 1). The votes are as many for one side as for the other" in ended.err
 
     @pytest.mark.parametrize(
         ("text", "complaint"),
@@ -309,7 +361,11 @@ class TestOtherSources:
             ('{"a": "t-000000-r0", "b": "t-000000-r7", "choice": "a", "rater": "r"}', "t-000000-r7"),
             ('{"a": "t-000000-r0", "b": "t-000001-r0", "choice": "a", "rater": "r"}', "line 1"),
             ("", "there are no votes"),
-            ("\xff", "not UTF-8"),
+            ("\xff", "is not UTF-8; save the file as UTF-8"),
+            ("\xff\xfep\0a\0i\0r\0", "is not UTF-8; save the file as UTF-8"),  # UTF-16
+            ("u-0123,hello,,,1\nmore\n", "its first line names no column pair, choice"),
+            ('[{"a": "t-000000-r0"}]', "each line is a JSON object"),
+            ("pair,choice,Choice\nu-0123,1,2\n", "names the column choice more than once"),
         ],
     )
     def test_votes_that_are_none_are_sentences(

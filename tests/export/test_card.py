@@ -109,7 +109,7 @@ class TestCard:
         text = self._text(tmp_path / "single", name, MemoryRun(pairs=[single]))
         assert "**The judge compared single responses, not whole conversations.**" in text
         assert "were given to whole" not in text
-        text = self._text(tmp_path / "mixed", name, MemoryRun(pairs=[single, whole, whole]))
+        text = self._text(tmp_path / "mixed", name, MemoryRun(pairs=[single, whole, compared(2, GOOD, BAD)]))
         assert "**The judge compared single responses in 1 of 3 rows, not whole conversations.**" in text
 
     @pytest.mark.parametrize("by", ["human", "probability"])

@@ -221,6 +221,31 @@ class TestTurnLevel:
             assert _left_out(name, run) == {reason: 1}, name
 
 
+@pytest.mark.parametrize(
+    "name", ["trl-dpo", "trl-conversation", "openrlhf", "llamafactory", "sweet", "refuel"]
+)
+def test_a_preference_is_written_once_and_not_if_another_pair_reverses_it(name: str) -> None:
+    """Replicates that say the same are different pairs with the same row."""
+    end = "" if name in ("trl-conversation", "refuel") else "!"  # there, later turns count
+    x, y, z, other = (turns("S Hi.", f"T {word}.", f"S Bye{end}") for word in ("x", "y", "z", "x"))
+    other = [*other[:-1], *turns(f"S Bye{end and '?'}")]
+    run = MemoryRun(
+        pairs=[
+            compared(0, x, y, numbers=(0, 1)),
+            compared(0, z, x, numbers=(2, 0)),
+            compared(0, y, other, numbers=(1, 3)),
+            compared(0, z, other, numbers=(2, 3)),
+            compared(1, x, y, numbers=(0, 1)),
+        ]
+    )
+    table = {"openrlhf": "pairs", "llamafactory": "preference", "sweet": "turns"}.get(name, "default")
+    rows = [row.value["id"] for row in _rows(name, run) if row.table == table]
+    assert rows == [run.pairs[place].pair.id for place in (1, 4)]
+    found = Counter(item.reason for item in FORMATS[name].rows(run, chat()) if isinstance(item, LeftOut))
+    assert found["contradictory"] >= 2
+    assert found["repeated"] >= 1
+
+
 class TestCompletions:
     def test_contradictory_and_repeated(self) -> None:
         x, y, z = (turns("T Hi.", "S Ok.", f"T {word}.", "S Bye.") for word in ("x", "y", "z"))

@@ -235,6 +235,7 @@ class TestTheNewRun:
             2,
             "there is no such dimension, or it has no single values (did you mean 'topic'?)",
         ),
+        (["--balance", "near_duplicate"], 2, "has no single values (known: turns, words, text, participants"),
         (["--balance", "flags"], 2, "has no single values"),
         (["--draw", "0"], 2, "0 is not in the range x>=1"),
     ],

@@ -464,8 +464,9 @@ def test_a_sheet_of_votes_goes_out_and_comes_in(tmp_path: Path, capsys: pytest.C
     assert "line 2" in said_wrong or "line " in said_wrong
     assert "better" in said_wrong
     assert "12345" in said_wrong
-    rows[0]["choice"], rows[1]["pair"] = "1", "u-" + "0" * 20
+    rows[0]["choice"], rows[1]["pair"], rows[2]["choice"] = "1", "u-" + "0" * 20, "Tie"
     _write(sheet, rows)
+    sheet.write_text(sheet.read_text(encoding="utf-8-sig").replace("pair,before", "Pair,Before", 1))
     assert call("pairs", run, "--signal", "human", "--people", sheet) == 0
     assert "does not have now" in capsys.readouterr().err
 

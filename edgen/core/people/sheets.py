@@ -66,20 +66,30 @@ def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -
     return count
 
 
+def is_sheet(beginning: str) -> bool:
+    """Return whether a file with this beginning is a sheet rather than JSON Lines."""
+    return beginning.lstrip("\ufeff \t\r\n")[:1] not in ("", "{")
+
+
 def read_sheet(
     text: str, source: str, needed: Sequence[str], expected: str
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
     """Yield each non-empty row, as a dict by column or a clause about an invalid row, with the line where it
-    begins. Cells are separated by commas, semicolons or tabs. Raises DataError, with the sentence `expected`,
-    if a needed column is missing."""
+    begins. Cells are separated by commas, semicolons or tabs. Upper and lower case in names of columns are
+    the same. Raises DataError if a column is named twice, and with the sentence `expected` if a needed column
+    is missing."""
     text = text.removeprefix("\ufeff")
     delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     number = 1
     try:
-        heading = [title.strip() for title in next(rows, [])]
+        heading = [title.strip().lower() for title in next(rows, [])]
         if missing := [name for name in needed if name not in heading]:
             raise DataError(source, f"its first line names no column {', '.join(missing)}. {expected}")
+        if twice := [name for name in dict.fromkeys(heading) if name and heading.count(name) > 1]:
+            raise DataError(
+                source, f"its first line names the column {twice[0]} more than once. Keep one of them."
+            )
         number = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
+from edgen.export.formats.shared.completions import COUNTED, RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.shared.trials import LLAMAFACTORY
 from edgen.export.formats.sharegpt import OPENING, begins_with_user, convert_message
@@ -134,6 +134,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
                 f"{RULE} Where pairs have no strengths, a chosen turn is good and a rejected one bad, and "
                 "one that is both is left out."
             ),
+            COUNTED,
         ),
         tried=(LLAMAFACTORY("its loader took all rows of both tables by dataset_info.json."),),
         tags=("llama-factory", "dpo", "kto", "preference"),

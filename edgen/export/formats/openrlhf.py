@@ -8,7 +8,7 @@ its own. Its values are plain texts in the layout of OpenRLHF's usual input temp
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
+from edgen.export.formats.shared.completions import COUNTED, RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.shared.trials import OPEN_INSTRUCT
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
@@ -84,6 +84,7 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
                 f"{RULE} Where pairs have no strengths, a chosen reply is good and a rejected one bad, and a "
                 "reply that is chosen in one pair and rejected in another is not among the scored ones."
             ),
+            COUNTED,
         ),
         tried=(
             Tried(

@@ -46,8 +46,13 @@ def compute_rewards(found: PreferredPair) -> tuple[float, float]:
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
-    """Yield a row per pair, with its tokens if a tokenizer was given."""
-    for found in make_rows_of_pairs(read_turn, partial(_make_row, chat))(run, chat):
+    """Yield a row per pair, with its tokens if a tokenizer was given.
+
+    Rows of the same two turns with other continuations stay: their rewards are samples of the turns' returns.
+    """
+    for found in make_rows_of_pairs(read_turn, partial(_make_row, chat), of=lambda turn: turn.whole)(
+        run, chat
+    ):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 

@@ -13,7 +13,10 @@ from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import (
     PreferredPair,
+    TurnPair,
+    group_by_scenario,
     have_equal_messages,
+    keep_consistent,
     read_preferred,
     read_turn,
 )
@@ -30,23 +33,20 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     `evaluate_code.py --k 2` reads one conversation of each task, then the others in the same order. So the
     run is read twice.
     """
-    for compared in run.compared():
-        found = _read(compared, chat)
-        if isinstance(found, LeftOut):
-            yield found
-            continue
-        yield _make_trajectory(found, chat, found.chosen, 1.0)
-        told = _TOLD.format(_describe(chat, found.scenario, hidden=True))
-        sides = {
-            name: told + _join_input(chat, side[:-1]) + side[-1]["content"]
-            for name, side in (("chosen", found.chosen), ("rejected", found.rejected))
-        }
-        yield Row(found.pair.split, {**sides, "id": found.pair.id}, CRITIC)
-        yield _make_turn_row(compared, chat)
-    for compared in run.compared():
-        found = _read(compared, chat)
-        if isinstance(found, PreferredPair):
-            yield _make_trajectory(found, chat, found.rejected, 0.0)
+    for pairs in group_by_scenario(run):
+        wholes = keep_consistent([_read(compared, chat) for compared in pairs])
+        turns = keep_consistent([read_turn(compared, chat) for compared in pairs])
+        for found, turn in zip(wholes, turns, strict=True):
+            if isinstance(found, LeftOut):
+                yield found
+                continue
+            yield _make_trajectory(found, chat, found.chosen, 1.0)
+            yield _make_critic_row(found, chat)
+            yield turn if isinstance(turn, LeftOut) else _make_turn_row(turn, chat)
+    for pairs in group_by_scenario(run):
+        for found in keep_consistent([_read(compared, chat) for compared in pairs]):
+            if isinstance(found, PreferredPair):
+                yield _make_trajectory(found, chat, found.rejected, 0.0)
 
 
 def _read(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOut:
@@ -86,11 +86,18 @@ def _make_trajectory(found: PreferredPair, chat: Chat, messages: list[Message], 
     return Row(found.pair.split, value, TRAJECTORIES)
 
 
-def _make_turn_row(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
+def _make_critic_row(found: PreferredPair, chat: Chat) -> Row:
+    """Return a row of both conversations, each after what the trained role does not see."""
+    told = _TOLD.format(_describe(chat, found.scenario, hidden=True))
+    sides = {
+        name: told + _join_input(chat, side[:-1]) + side[-1]["content"]
+        for name, side in (("chosen", found.chosen), ("rejected", found.rejected))
+    }
+    return Row(found.pair.split, {**sides, "id": found.pair.id}, CRITIC)
+
+
+def _make_turn_row(found: TurnPair, chat: Chat) -> Row:
     """Return a row of the two turns at which a pair parts, after their common prompt."""
-    found = read_turn(compared, chat)
-    if isinstance(found, LeftOut):
-        return found
     before = _join_input(chat, chat.user_first(found.prompt))
     end = "" if chat.tokens is None else chat.tokens.end
     sides = {

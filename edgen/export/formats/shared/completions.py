@@ -33,6 +33,9 @@ RULE = (
     "bad if the middle would be preferred to it with that probability. The others are left out as middling."
 )
 
+# The note on omissions, for cards of pairs and of completions.
+COUNTED = "Pairs and completions left out as contradictory or repeated are counted together."
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:

@@ -2,12 +2,15 @@
 of them.
 
 A turn-level pair is a prompt that both conversations share and the trained side's next message in each.
+Different pairs of a scenario can be the same row, since replicates can say the same. Such a row is written
+once, and not at all if another pair prefers its rejected side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET
@@ -22,6 +25,7 @@ from edgen.plugin.formats import (
     PairSetOptions,
     Rows,
     SplitName,
+    digest_of,
     evidence_of,
     rows_from,
     turns_left,
@@ -30,7 +34,8 @@ from edgen.plugin.formats import (
 if TYPE_CHECKING:
     from edgen.plugin.protocols import Candidate
 
-T = TypeVar("T")
+Preference = tuple[bytes, bytes]
+"""Digests of all messages of the chosen and of the rejected side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,10 @@ class PreferredPair:
     chosen: list[Message]  # messages of the whole conversation
     rejected: list[Message]  # messages of the whole conversation
     scenario: Scenario  # scenario of both conversations
+
+    @property
+    def preference(self) -> Preference:
+        return digest_of(self.chosen), digest_of(self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +79,55 @@ class TurnPair:
     def scenario(self) -> Scenario:
         return self.whole.scenario
 
+    @property
+    def preference(self) -> Preference:
+        return digest_of([*self.prompt, self.chosen]), digest_of([*self.prompt, self.rejected])
+
+
+T = TypeVar("T", PreferredPair, TurnPair)
+
 
 def make_rows_of_pairs(
-    read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Row | LeftOut]
+    read: Callable[[ComparedPair, Chat], T | LeftOut],
+    make: Callable[[T], Row | LeftOut],
+    *,
+    of: Callable[[T], TurnPair | PreferredPair] = lambda pair: pair,
 ) -> Rows:
-    """Return the rows of a format with one row per pair, as returned by `read`."""
+    """Return the rows of a format with one row per pair, as returned by `read`. `of`: the part of a pair that
+    no other row repeats or reverses."""
 
     def iterate_pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
-        return (read(compared, chat) for compared in run.compared())
+        for pairs in group_by_scenario(run):
+            yield from keep_consistent([read(compared, chat) for compared in pairs], of)
 
     return rows_from(iterate_pairs, make)
+
+
+def group_by_scenario(run: RunReader) -> Iterator[list[ComparedPair]]:
+    """Yield the pairs of each scenario."""
+    for _, pairs in groupby(run.compared(), key=lambda compared: compared.pair.scenario):
+        yield [*pairs]
+
+
+def keep_consistent(
+    found: Sequence[T | LeftOut], of: Callable[[T], TurnPair | PreferredPair] = lambda pair: pair
+) -> Iterator[T | LeftOut]:
+    """Yield a scenario's pairs, with an omission for each that another pair reverses or an earlier one
+    repeats. `of`: the part of a pair that counts."""
+    stated: list[Preference | None] = [
+        None if isinstance(pair, LeftOut) else of(pair).preference for pair in found
+    ]
+    known, given = {*stated}, set[Preference]()
+    for pair, preference in zip(found, stated, strict=True):
+        if preference is None:
+            yield pair
+        elif preference[::-1] in known:
+            yield LeftOut("contradictory")
+        elif preference in given:
+            yield LeftOut("repeated")
+        else:
+            given.add(preference)
+            yield pair
 
 
 def read_preferred(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOut:
