@@ -45,8 +45,9 @@ def superiority(
     Whitney's U over m n (1947, Annals of Mathematical Statistics 18). None if a group is empty.
 
     p is exact up to EXACT_GROUPS scenarios, beyond by the normal approximation with the corrections for ties
-    and continuity; a scenario of both groups counts in each. The interval is that of clustered placements (Obuchowski 1997, Biometrics 53; DeLong,
-    DeLong and Clarke-Pearson 1988, Biometrics 44) on the logit scale.
+    and continuity; a scenario of both groups counts in each. The interval is that of clustered placements
+    (Obuchowski 1997, Biometrics 53; DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44) on the logit
+    scale.
     """
     x, y = (np.asarray(one, dtype=np.float64) for one in (a, b))
     if not (x.size and y.size):
@@ -79,7 +80,7 @@ def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | Non
     n = first.size
     if n < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    value = _correlate(first, second)
+    value = _compute_correlation(first, second)
     clusters = np.asarray(scenarios)
     span = None
     if abs(value) < 1 - 1e-12:
@@ -133,7 +134,7 @@ def _mid_shares(values: Floats) -> Floats:
     return _placements(values, values)
 
 
-def _correlate(first: Floats, second: Floats) -> float:
+def _compute_correlation(first: Floats, second: Floats) -> float:
     """Return the correlation of pairs; 0 if one side does not vary."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
@@ -216,7 +217,7 @@ def _mean_above(shares: Floats, weights: Floats) -> Floats:
 def _test_correlation(first: Floats, second: Floats) -> float:
     """Return the two-sided p-value of the correlation of n pairs, by the incomplete beta function
     I(1 - r²; n / 2 - 1, 1 / 2)."""
-    return _incomplete_beta(1 - _correlate(first, second) ** 2, first.size / 2 - 1, 0.5)
+    return _incomplete_beta(1 - _compute_correlation(first, second) ** 2, first.size / 2 - 1, 0.5)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
