@@ -129,7 +129,7 @@ NOUNS = [
         "edgen/stats/",
         "agreement alpha alphas alpha_of bootstrap calibration derivatives difference_of_means fisher fleiss holm"
         " incomplete_beta influence interval jackknife kappas krippendorff masi mean_above mid_shares nominal"
-        " percentiles permutation_test placements ratios sigmoid slope spearman strengths studentise superiority"
+        " permutation_test placements ratios sigmoid slope spearman strengths studentise superiority"
         " t95 wilson",
     ),
     Nouns("the names of faults that users read", "edgen/simulator/layout_defects.py", ""),

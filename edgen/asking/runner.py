@@ -31,6 +31,7 @@ from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
+from edgen.core.text import quantity
 from edgen.execution.session import RunSession, SharedState
 from edgen.planning.load import adapt_template
 from edgen.prompting import Prompt
@@ -180,7 +181,8 @@ class RunStart(Start[PA]):
     def note_pending(self, so: str) -> None:
         """Note that conversations are pending, with the consequence `so`."""
         if pending := self.reader.pending:
-            self.control.note(f"{pending:,} conversations of this run are pending; {so}")
+            many = quantity(pending, "conversation") + " of this run " + ("is" if pending == 1 else "are")
+            self.control.note(f"{many} pending; {so}")
 
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
         """Open the backends. Raises errors about the run, the template and the backends."""

@@ -16,7 +16,7 @@ from edgen.cli.output import print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.options import declare_output
-from edgen.core.text import join_first
+from edgen.core.text import join_first, quantity
 
 if TYPE_CHECKING:
     from edgen.merging.merge import MergeResult
@@ -96,16 +96,13 @@ def _require_complete(status: StatusReport, merged: MergeResult, output: Path) -
     if merged.complete:
         return
     gaps = [_describe_gap(arm, *gap) for arm, those in merged.gaps.items() for gap in those]
-    pending, go_on = status.pending, f"`edgen generate JOB -o {output}` makes what is missing."
+    pending = quantity(status.pending, "conversation")
+    go_on = f"`edgen generate JOB -o {output}` makes what is missing."
     if gaps:
-        missing = (
-            f"{join_first(gaps, 5, ' gaps')} are in none of the runs ({pending:,} conversations pending)"
-        )
+        missing = f"none of the runs has {join_first(gaps, 5, ' gaps')} ({pending} pending)"
         raise ShortError(f"{output} is written but incomplete: {missing}. {go_on}")
-    if pending or status.state == "stopped":
-        raise ShortError(
-            f"{output} is written but incomplete: {pending:,} conversations are pending. {go_on}"
-        )
+    if status.pending or status.state == "stopped":
+        raise ShortError(f"{output} is written but incomplete, with {pending} pending. {go_on}")
     again = f" Failed ones are tried again by `edgen generate JOB -o {output}`." if status.failed else ""
     raise ShortError(
         f"{output} is written but short: {status.accepted:,} of {status.planned:,} conversations were "

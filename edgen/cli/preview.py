@@ -16,7 +16,7 @@ from msgspec.json import encode
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_value
 from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations, option
-from edgen.core.text import describe_value, escape_for_terminal
+from edgen.core.text import describe_value, escape_for_terminal, quantity
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -64,7 +64,8 @@ def command(
     facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
     cells = "uncounted" if preview.cells is None else f"{preview.cells:,}"
     rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
-    planned = f"{preview.planned:,} scenarios are planned{rounds}, of {cells} cells in {preview.space}."
+    many = quantity(preview.planned, "scenario") + (" is" if preview.planned == 1 else " are")
+    planned = f"{many} planned{rounds}, of {cells} cells in {preview.space}."
     print_value(facts, [*_render_preview(preview), planned], json=json)
     _warn(() if json else preview.warnings)
 

@@ -156,10 +156,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
     if status.out:
         yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
     if status.unanswered:
-        yield (
-            f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls whose answers "
-            "were lost"
-        )
+        yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for answers not kept"
     yield from _render_budget(status)
     if status.lost_replies:
         gone = quantity(status.lost_replies, "stored answer")

@@ -3,8 +3,8 @@
 Cohen 1960, Educ. Psychol. Meas. 20; Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Passonneau
 2006, LREC. A source counts only on items that it labels; abstentions and ties are missing values. If all
 labels are equal, chance cannot be corrected for, and kappa and alpha are None. Intervals of two sources are
-95% percentiles of a seeded bootstrap over whole scenarios (Field and Welsh 2007, J. R. Stat. Soc. B 69).
-Linear in the labels.
+expanded 95% percentiles of a seeded bootstrap over whole scenarios (see `edgen.stats.resampling`; Field and
+Welsh 2007, J. R. Stat. Soc. B 69). Linear in the labels.
 """
 
 from __future__ import annotations
@@ -17,15 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.stats.resampling import divide
+from edgen.stats.resampling import divide, interval, resample_sums
 
 Ratings = Mapping[str, Sequence[int]]
 Floats = NDArray[np.float64]
 L = TypeVar("L", bound=Hashable)
-
-_RESAMPLES = 500
-_AT_ONCE = 50  # resamples at once, so that memory stays at some bytes per scenario
-_MOST_UNDEFINED = 0.05  # with a larger share of undefined resamples, there is no interval
 
 
 def masi(a: frozenset[str], b: frozenset[str]) -> float:
@@ -100,7 +96,7 @@ def agreement(ratings: Ratings, scenarios: Sequence[int]) -> dict[str, Any]:
 
     `ratings` holds each source's label of every item: 1, -1, or 0 for none; `scenarios` the scenario of each
     item. The outer n counts the items with at least two labels, and its alpha is over all sources; `between`
-    has every pair of sources. An interval is [low, high], None with fewer than two scenarios.
+    has every pair of sources. An interval is [low, high], None with fewer than five scenarios.
     """
     columns = list(ratings.values())
     shared = [i for i, labels in enumerate(zip(*columns, strict=True)) if sum(map(bool, labels)) >= 2]
@@ -124,8 +120,11 @@ def _compare_sources(two: Ratings, items: Sequence[int], scenarios: Sequence[int
     }
     if found["alpha"] is not None:
         tables = _count_tables(x, y, items, scenarios)
-        found["kappa"] = float(_kappas(tables.sum(axis=0, keepdims=True))[0])
-        found["kappa_interval"], found["alpha_interval"] = _resample_intervals(tables)
+        sums = resample_sums(tables)
+        found["kappa"] = float(_kappas(sums[:1])[0])
+        for name, values in (("kappa", _kappas(sums[1:])), ("alpha", _alphas(sums[1:]))):
+            span = interval(values, len(tables))
+            found[f"{name}_interval"] = None if span is None else [*span]
     return found
 
 
@@ -142,28 +141,6 @@ def _count_tables(
     cell = np.array([2 * (x[i] < 0) + (y[i] < 0) for i in items])
     counts = np.bincount(4 * member + cell, minlength=4 * len(groups))
     return counts.reshape(len(groups), 4).astype(np.float64)
-
-
-def _resample_intervals(tables: Floats) -> tuple[list[float] | None, list[float] | None]:
-    """Return the intervals of kappa and of alpha."""
-    groups = len(tables)
-    if groups < 2:
-        return None, None
-    rng = np.random.default_rng(0)
-    drawn = np.concatenate(
-        [
-            rng.multinomial(groups, np.full(groups, 1 / groups), _AT_ONCE) @ tables
-            for _ in range(_RESAMPLES // _AT_ONCE)
-        ]
-    )
-    return _percentiles(_kappas(drawn)), _percentiles(_alphas(drawn))
-
-
-def _percentiles(values: Floats) -> list[float] | None:
-    defined = values[np.isfinite(values)]
-    if len(defined) < (1 - _MOST_UNDEFINED) * len(values):
-        return None
-    return [float(v) for v in np.percentile(defined, [2.5, 97.5])]
 
 
 def _kappas(tables: Floats) -> Floats:

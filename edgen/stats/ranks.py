@@ -1,8 +1,8 @@
 """Rank tests for ratings and counts: Mann and Whitney's of two groups, Spearman's of two paired values.
 
-Equal values share the mean of their ranks. The tests treat observations as independent. Intervals are
-clustered by scenario: they use the linearised variance from sums of influences, with the factor G / (G - 1),
-and quantiles of Student's t with G - 1 degrees of freedom.
+Equal values share the mean of their ranks. Observations of one scenario depend on each other, so tests are
+of the scenarios' means. Intervals are clustered by scenario: they use the linearised variance from sums of
+influences, with the factor G / (G - 1), and quantiles of Student's t with G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from edgen.stats.quantiles import t95
 from edgen.stats.resampling import round_number
 
 Floats = NDArray[np.float64]
-EXACT_GROUPS = 50  # maximum observations in both groups for an exact Mann-Whitney p
-EXACT_PAIRS = 8  # maximum pairs for an exact Spearman p
+EXACT_GROUPS = 50  # maximum scenarios of both groups for an exact Mann-Whitney p
+EXACT_PAIRS = 8  # maximum scenarios for an exact Spearman p
 
 
 class RankTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +44,10 @@ def superiority(
     """Return the probability that a value of `a` (m) is above one of `b` (n), a tie counting half: Mann and
     Whitney's U over m n (1947, Annals of Mathematical Statistics 18). None if a group is empty.
 
-    p is exact up to EXACT_GROUPS observations, beyond by the normal approximation with the corrections for
-    ties and continuity. The interval is that of clustered placements (Obuchowski 1997, Biometrics 53; DeLong,
-    DeLong and Clarke-Pearson 1988, Biometrics 44) on the logit scale.
+    p is exact up to EXACT_GROUPS scenarios, beyond by the normal approximation with the corrections for ties
+    and continuity; a scenario of both groups counts in each. The interval is that of clustered placements
+    (Obuchowski 1997, Biometrics 53; DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44) on the logit
+    scale.
     """
     x, y = (np.asarray(one, dtype=np.float64) for one in (a, b))
     if not (x.size and y.size):
@@ -60,8 +61,9 @@ def superiority(
     if scale > 0 and (half := _compute_half_width(influence, clusters, scale)) is not None:
         middle = math.log(value / (1 - value))
         span = (1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
+    x, y = _average_scenarios(x, a_scenarios), _average_scenarios(y, b_scenarios)
     exact = x.size + y.size <= EXACT_GROUPS
-    p = _test_groups_exactly(x, y) if exact else _test_groups_normally(x, y, value)
+    p = _test_groups_exactly(x, y) if exact else _test_groups_normally(x, y)
     return _make_rank_test(value, span, p, exact, clusters)
 
 
@@ -69,23 +71,25 @@ def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | Non
     """Return Spearman's rank correlation (1904, American Journal of Psychology 15) of pairs (n); None for
     fewer than three pairs, and if one side does not vary.
 
-    p is exact up to EXACT_PAIRS pairs, beyond Student's t with n - 2 degrees of freedom (Pitman 1937,
-    Supplement to the JRSS 4). The interval uses the influence function (Croux and Dehon 2010, Statistical
-    Methods & Applications 19) on Fisher's scale.
+    p is exact up to EXACT_PAIRS scenarios, beyond Student's t with two degrees of freedom fewer than
+    scenarios (Pitman 1937, Supplement to the JRSS 4). The interval uses the influence function (Croux and
+    Dehon 2010, Statistical Methods & Applications 19) on Fisher's scale.
     """
-    first, second = (_mid_shares(np.asarray(one, dtype=np.float64)) for one in (x, y))
+    a, b = (np.asarray(one, dtype=np.float64) for one in (x, y))
+    first, second = _mid_shares(a), _mid_shares(b)
     n = first.size
     if n < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    value = max(-1.0, min(1.0, float(np.corrcoef(first, second)[0, 1])))
+    value = _compute_correlation(first, second)
     clusters = np.asarray(scenarios)
     span = None
     if abs(value) < 1 - 1e-12:
         influence = _influence(first, second, value) / n
         if (half := _compute_half_width(influence, clusters, 1 - value**2)) is not None:
             span = (math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
-    exact = n <= EXACT_PAIRS
-    p = _test_pairs_exactly(first, second) if exact else _test_correlation(value, n - 2)
+    first, second = (_mid_shares(_average_scenarios(one, clusters)) for one in (a, b))
+    exact = first.size <= EXACT_PAIRS
+    p = _test_pairs_exactly(first, second) if exact else _test_correlation(first, second)
     return _make_rank_test(value, span, p, exact, clusters)
 
 
@@ -97,6 +101,13 @@ def _make_rank_test(
         value=round_number(value), low=low, high=high, p=round_number(min(p, 1.0)), exact=exact,
         n=clusters.size, scenarios=np.unique(clusters).size,
     )  # fmt: skip
+
+
+def _average_scenarios(values: Floats, scenarios: ArrayLike) -> Floats:
+    """Return the mean value of each scenario."""
+    _, member, count = np.unique(np.asarray(scenarios), return_inverse=True, return_counts=True)
+    found: Floats = np.bincount(member, weights=values) / count
+    return found
 
 
 def _compute_half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
@@ -121,6 +132,13 @@ def _placements(values: Floats, among: Floats) -> Floats:
 def _mid_shares(values: Floats) -> Floats:
     """Return the ranks of values as shares with mean 0.5; equal values share their middle rank."""
     return _placements(values, values)
+
+
+def _compute_correlation(first: Floats, second: Floats) -> float:
+    """Return the correlation of pairs; 0 if one side does not vary."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return max(-1.0, min(1.0, float(np.corrcoef(first, second)[0, 1])))
 
 
 def _double_ranks(values: Floats) -> NDArray[np.int64]:
@@ -149,8 +167,8 @@ def _test_groups_exactly(x: Floats, y: Floats) -> float:
     return float(ways[m, far >= mine].sum() / ways[m].sum())
 
 
-def _test_groups_normally(x: Floats, y: Floats, value: float) -> float:
-    m, n = x.size, y.size
+def _test_groups_normally(x: Floats, y: Floats) -> float:
+    m, n, value = x.size, y.size, float(np.mean(_placements(x, y)))
     _, ties = np.unique(np.concatenate([x, y]), return_counts=True)
     tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / ((m + n) * (m + n - 1))
     variance = m * n / 12 * (m + n + 1 - tied)
@@ -196,10 +214,10 @@ def _mean_above(shares: Floats, weights: Floats) -> Floats:
     return found
 
 
-def _test_correlation(correlation: float, freedom: int) -> float:
-    """Return the two-sided p-value of a correlation, by the incomplete beta function I(1 - r²; freedom / 2, 1
-    / 2)."""
-    return _incomplete_beta(1 - correlation**2, freedom / 2, 0.5)
+def _test_correlation(first: Floats, second: Floats) -> float:
+    """Return the two-sided p-value of the correlation of n pairs, by the incomplete beta function
+    I(1 - r²; n / 2 - 1, 1 / 2)."""
+    return _incomplete_beta(1 - _compute_correlation(first, second) ** 2, first.size / 2 - 1, 0.5)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:

@@ -51,6 +51,18 @@ def test_it_says_what_came_of_it(command: Command, tmp_path: Path, halves: list[
     ]
 
 
+def test_a_single_missing_conversation(command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "all"
+    ended = command("merge", made(command, tmp_path / "a", "0:19"), "-o", run)
+    assert ended.code == 3
+    assert (
+        f"{run} is written but incomplete: none of the runs has scenario 19 (1 conversation pending)"
+        in ended.err
+    )
+    said = command("annotate", run, "--labels", "teacher_moves").err
+    assert "1 conversation of this run is pending" in said
+
+
 def test_one_run_is_a_copy(command: Command, tmp_path: Path) -> None:
     run = made(command, tmp_path / "a", None)
     assert command("merge", run, "-o", tmp_path / "copy").code == 0

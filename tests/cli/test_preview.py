@@ -55,6 +55,8 @@ class TestWhatIsNeverUsed:
     def test_nothing_is_said_where_all_is_used(self, command: Command, here: Path) -> None:
         for prompt in ("education_dialogue", "education_dialogue_json"):
             assert command("preview", job(here, prompt=prompt)).err == ""
+        one = command("preview", job(here), "--set", "conversations=1").out
+        assert one.splitlines()[-1].startswith("1 scenario is planned, of ")
         assert command("preview", job(here, **SELFPLAY)).err == ""
 
     def test_subject_and_level_count_where_the_space_has_them(self, command: Command, here: Path) -> None:

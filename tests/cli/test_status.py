@@ -74,7 +74,7 @@ def test_what_is_lost_is_told_apart_from_what_is_out(command: Command, tmp_path:
     assert facts["unanswered"] == {"tokens": 7, "cost_usd": 0.25}
     assert facts["out"]["tokens"] == 550
     out = command("status", run).out
-    assert "unanswered 7 tokens, $0.25 at most, charged for calls whose answers were lost" in out
+    assert "unanswered 7 tokens, $0.25 at most, charged for answers not kept" in out
     (row,) = json.loads(command("runs", run, "--json").out)["runs"]
     assert (row["out"], row["unanswered"]) == (facts["out"], facts["unanswered"])
 

@@ -189,7 +189,7 @@ class TestTheUndividedRun:
         ended = command("merge", *parts, "-o", tmp_path / "run", "--json")
         assert ended.code == 3
         assert (
-            "scenarios 0-4, scenarios 10-19, scenario 41 are in none of the runs (16 conversations"
+            "none of the runs has scenarios 0-4, scenarios 10-19, scenario 41 (16 conversations pending)"
             in ended.err
         )
         facts = json.loads(ended.out)

@@ -86,10 +86,12 @@ def test_nobody_agrees_about_nothing() -> None:
     }
 
 
-def planted(rng: Random, scenarios: int, each: int) -> tuple[dict[str, list[int]], list[int]]:
-    """Return two sources that agree in 8 of 10 cases and otherwise toss a coin: kappa is 0.8."""
+def planted(
+    rng: Random, scenarios: int, each: int, kappa: float = 0.8
+) -> tuple[dict[str, list[int]], list[int]]:
+    """Return two sources that agree in a share `kappa` of cases and otherwise toss a coin."""
     first = [rng.choice([-1, 1]) for _ in range(scenarios * each)]
-    second = [x if rng.random() < 0.8 else rng.choice([-1, 1]) for x in first]
+    second = [x if rng.random() < kappa else rng.choice([-1, 1]) for x in first]
     return {"o": first, "p": second}, [i // each for i in range(scenarios * each)]
 
 
@@ -104,6 +106,17 @@ def test_the_intervals_hold_what_they_promise() -> None:
         assert row["alpha_interval"][0] <= row["alpha"] <= row["alpha_interval"][1]
     assert 70 <= kappa <= 80
     assert 70 <= alpha <= 80
+
+
+def test_intervals_over_few_scenarios_are_not_too_short() -> None:
+    rng = Random(5)
+    rows = [agreement(*planted(rng, 10, 3, 0.4))["between"][0] for _ in range(150)]
+    for name in ("kappa", "alpha"):
+        spans = [row[f"{name}_interval"] for row in rows]
+        assert sum(low <= 0.4 <= high for low, high in spans) >= 0.93 * len(spans)
+    (few,) = agreement(*planted(Random(5), 4, 3))["between"]
+    assert few["kappa"] is not None
+    assert few["kappa_interval"] is None
 
 
 def test_intervals_are_around_their_value_where_one_label_is_rare_too() -> None:

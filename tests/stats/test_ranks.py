@@ -113,17 +113,37 @@ def test_only_the_order_of_values_counts(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_conversations_of_a_scenario_are_no_more_than_the_scenario() -> None:
-    """Every observation four times in its scenario: the interval is as wide as with one of each."""
+    """Every observation four times in its scenario: interval and p are as with one of each."""
     a, b = [7, 5, 6, 4, 3, 6], [2, 5, 3, 4, 6, 1]
     once = superiority(a, b, range(6), range(6, 12))
     often = superiority(a * 4, b * 4, [*range(6)] * 4, [*range(6, 12)] * 4)
     assert once is not None
     assert often is not None
-    assert (once.low, once.high) == (often.low, often.high)
+    assert (once.low, once.high, once.p) == (often.low, often.high, often.p)
     rho, rhos = spearman(a, b, range(6)), spearman(a * 4, b * 4, [*range(6)] * 4)
     assert rho is not None
     assert rhos is not None
     assert (rho.low, rho.high) == (pytest.approx(rhos.low), pytest.approx(rhos.high))
+    assert (rho.p, rho.exact) == (rhos.p, rhos.exact)
+
+
+def test_conversations_that_resemble_each_other_raise_no_false_alarm() -> None:
+    """Four ratings in each of 16 scenarios, near each other within a scenario, and nothing else to find."""
+    alarms = np.zeros(2)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scenario = np.repeat(np.arange(16), 4)
+        ratings, acts = (np.round(4 + rng.normal(0, 1, 16)[scenario] + rng.normal(0, 0.4, 64)) for _ in "ab")
+        after = scenario < 8
+        groups = superiority(ratings[after], ratings[~after], scenario[after], scenario[~after])
+        pairs = spearman(ratings, acts, scenario)
+        assert groups is not None
+        assert pairs is not None
+        alarms += groups.p < 0.05, pairs.p < 0.05
+    assert max(alarms) <= 8
+    flat = spearman([1, 7] * 10, range(20), np.repeat(np.arange(10), 2))
+    assert flat is not None
+    assert flat.p == 1
 
 
 def test_where_nothing_can_be_told_nothing_is() -> None:

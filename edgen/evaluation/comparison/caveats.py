@@ -73,8 +73,8 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
     first = tables[0].arm
     for table in tables:
         if table.arm.pending:
-            pending = f"{table.arm.pending:,} planned conversations are not settled yet and are left out."
-            yield f"{table.arm.label}: {pending}"
+            pending = quantity(table.arm.pending, "planned conversation")
+            yield f"{table.arm.label}: {pending} left out, not settled yet."
     same = [table.arm for table in tables if table.arm.draws == first.draws]
     if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
         each = ", ".join(f"{arm.label}: {_describe_number(arm)} x {arm.replicates}" for arm in same)

@@ -30,9 +30,9 @@ _UNPAIRED = "not paired: p by a permutation test of the studentised difference, 
 def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iterator[str]:
     """Yield the lines of a comparison for the terminal. `width`: columns, at least 40."""
     paired = any(arm.paired for arm in comparison.arms[1:])
-    shared = (
-        f"{comparison.shared:,} scenarios shared" if paired else "no scenario shared: independent samples"
-    )
+    shared = "no scenario shared: independent samples"
+    if paired:
+        shared = f"{quantity(comparison.shared, 'scenario')} shared"
     yield from textwrap.wrap(f"compared   {comparison.name}, {shared}", width, subsequent_indent=" " * 11)
     yield ""
     tags = _make_tags([arm.label for arm in comparison.arms])

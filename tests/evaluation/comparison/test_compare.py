@@ -304,7 +304,10 @@ def test_what_is_pending_is_left_out_and_said() -> None:
     b = arm("b", [accepted(i) for i in range(0, 40, 2)], scenarios=40, pending=20)
     found = compare(a, b)
     assert (found.shared, difference(found, "accepted").n) == (20, 20)
-    assert any(caveat.startswith("b: 20 planned conversations") for caveat in found.caveats)
+    assert "b: 20 planned conversations left out, not settled yet." in found.caveats
+    one = compare(arm("a", [accepted(0)]), arm("b", [accepted(0)], scenarios=2, pending=1))
+    assert "b: 1 planned conversation left out, not settled yet." in one.caveats
+    assert next(render_comparison(one)).endswith(", 1 scenario shared")
 
 
 def test_runs_of_other_lengths_share_their_first_scenarios() -> None:

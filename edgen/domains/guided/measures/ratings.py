@@ -32,8 +32,8 @@ MOST = 60  # roles and items in the report
 MOST_RATING = 1000  # a higher rating counts as invalid
 _CAPTION = "p is adjusted for all tests of this questionnaire (Holm)."
 _NOTE = (
-    "Higher after a success: 0.5 is no difference. Acts are shown where p is below 0.05. p is adjusted for "
-    "all {it:test} (Holm), and takes conversations of one scenario as independent, which they are not."
+    "Higher after a success: 0.5 is no difference. Acts are shown where p is below 0.05. p is of the means of "
+    "scenarios, adjusted for all {it:test} (Holm)."
 )
 
 
@@ -166,9 +166,8 @@ class RatingsMeasure(OwnCount, Measure[Ratings]):
         "Ratings in the questionnaires after guided conversations, by role and item; the chance that a "
         "rating after a success exceeds one after a failure, a tie counting half (Mann and Whitney 1947), "
         "and the rank correlation with the number of acts of each type (Spearman 1904): the tests of "
-        "CRWIZ's authors (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). p is exact for few ratings "
-        "and takes conversations as independent, which those of one scenario are not; intervals are by "
-        "scenario. All p are adjusted for their number (Holm 1979)."
+        "CRWIZ's authors (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). p is of the means of scenarios, "
+        "exact for few; intervals are by scenario. All p are adjusted for their number (Holm 1979)."
     )
     order = 20
     counts = RatingsCount
