@@ -215,6 +215,8 @@ class TestProtocol:
             ("estimate", "def opening(self, scenario, prompts, rules): return {'zzz': ()}", "returned 'zzz' from `opening`, and its `templates` have 'default' alone"),
             ("estimate", "def expected(self, job, level): return (ExpectedCall('default', 'zzz', (1, 2, 3)),)", "returned 'zzz' from `expected`"),
             ("estimate", "def expected(self, job, level): return (ExpectedCall('zzz', 'default', (1, 2, 3)),)", "returned the role 'zzz' from `expected`"),
+            ("preview", "def opening(self, scenario, prompts, rules): return {}", "returned no messages for 'default', which `expected` has, from `opening`"),
+            ("preview", "def roles(self, job): return ('teacher', 'default')\n    def expected(self, job, level): return (ExpectedCall('teacher', 'default', (1, 2, 3)),)", "and that template is for 'default': name a role of `roles` as `asked`, and the others in `also`"),
             ("preview", "async def start(self, scenario, replicate, prompts, rules): pass", "has an asynchronous `start`; write `def start`, without `async`"),
             ("preview", "def start(self, scenario): pass", "has a method `start` that cannot be called as `start(scenario, replicate, prompts, rules)`"),
             ("preview", "problems = 5", "has `problems` 5, where a method has to be"),

@@ -298,6 +298,8 @@ def test_running_code_of_a_plugin_is_found(command: Command, site: Site, job: Pa
         yield next(work)
         raise ValueError(describe_running((lambda: sys._getframe())()))"""
     site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    with next(site.folder.glob("*/entry_points.txt")).open("a") as entries:  # another plugin in the module
+        entries.write("[edgen.providers]\nother = odd_pack:OTHER\n")
     ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
     place = f"({site.folder / 'odd_pack.py'}, line 13, in <lambda>)"
     assert f"raised ValueError: The protocol 'odd' of odd-pack 1.0 {place}" in ended.err

@@ -250,7 +250,7 @@ class Worker:
             if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
             send_until.set(permit.heard + LEASE)  # the request may have to wait for a connection
-            return await complete_once(server, kind, request)
+            return await complete_once(server, kind, request, self._equipment.settings.limits.timeout)
         except CallError as failure:
             self._wire.send(AttemptResult(permit.number, None, CallFailure.of(failure)))
             return None
