@@ -29,7 +29,7 @@ from edgen.evaluation.aggregates import Aggregate, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.panels import AnyPanel
-from edgen.evaluation.sample import Sample, Words, make_sample_of_facts
+from edgen.evaluation.sample import Sample, Words, copy_for_plugin, make_sample_of_facts
 from edgen.evaluation.shared import Count, Shared
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
@@ -201,9 +201,7 @@ class Measure(Generic[V]):
                 return self.of_one(sample, words, space)
 
         own: Callable[[Sample, Words], Columns] = read
-        checked = (
-            (lambda sample, words: _check(self, own(sample, words), sample)) if self._is_foreign else own
-        )
+        checked = (lambda sample, words: _check(self, own(sample, words), sample)) if self.is_foreign else own
 
         def finish(figures: dict[str, Any]) -> V:
             found = whole.finish(figures, shared)
@@ -223,7 +221,7 @@ class Measure(Generic[V]):
         """Return the columns of a conversation for expressions. "" is the column with the measure's name,
         unless `of_one` returns "" itself."""
         columns = read_columns(self, make_sample_of_facts(facts), Words(facts.words), space)
-        if self._is_foreign:
+        if self.is_foreign:
             self._require_kinds(columns)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
@@ -250,7 +248,7 @@ class Measure(Generic[V]):
         return tuple(list_usual_comparisons(self.name, self.definition, self.aggregates))
 
     @cached_property
-    def _is_foreign(self) -> bool:
+    def is_foreign(self) -> bool:
         """True for a measure of a plugin or a user."""
         return (
             registry.is_added("measure", self.name) or registry.find_plugin("measure", self.name) is not None
@@ -265,11 +263,13 @@ def make_value_type(measure: Measure[Any]) -> type[Any]:
 def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Space | None) -> Columns:
     """Return the columns of a conversation; those of a foreign measure are checked. Raises
     FaultyPluginError."""
+    if measure.is_foreign:
+        sample, words = copy_for_plugin(sample, words)
     return _check(measure, measure.of_one(sample, words, space), sample)
 
 
 def _check(measure: Measure[Any], columns: Columns, sample: Sample) -> Columns:
-    if not measure._is_foreign:
+    if not measure.is_foreign:
         return columns
     checked = check_columns(measure.name, measure.aggregates, columns, f", for conversation {sample.id}")
     if isinstance(measure, OwnCount | OwnComparisons) or measure.compares is not None:
@@ -293,7 +293,8 @@ def add_up(
     """Return (name of a sum, amount) of an accepted conversation: the measure's own sums, or its compared
     columns. `space`: None for a data set."""
     if isinstance(measure, OwnComparisons):
-        return _check_sums(measure, measure.sums(sample, space))
+        shown = copy_for_plugin(sample, words)[0] if measure.is_foreign else sample
+        return _check_sums(measure, measure.sums(shown, space))
     if not measure._comparisons:
         return ()
     return sum_columns(read_columns(measure, sample, words, space), measure._comparisons)
@@ -301,7 +302,7 @@ def add_up(
 
 def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Iterable[tuple[str, float]]:
     """Return a measure's own sums. Raises FaultyPluginError if a plugin's sums are invalid."""
-    if not measure._is_foreign:
+    if not measure.is_foreign:
         return sums
     found = list_items("measure", measure.name, sums, "a sum")
     for one in found:

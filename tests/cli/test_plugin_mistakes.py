@@ -404,6 +404,8 @@ class TestAsker:
             ("return self.question(unit, shown, read)", "return [1]", " of odd-pack 1.0 returned [1], a list, not a generator from `ask`"),
             ("def ask(self, unit)", "async def ask(self, unit)", " has an asynchronous `ask`"),
             ("def ask(self, unit)", "def ask(self)", " has a method `ask` that cannot be called as `ask(unit)`"),
+            ("    variables", "    list_places = lambda *_: [99]\n    variables", " of odd-pack 1.0 returned 99 from `list_places`; there are "),
+            ("    variables", "    list_places = lambda *_: ['0']\n    variables", "returned '0', a str, not the place of a turn, or None, from `list_places`"),
             ("    variables", "    template = None\n    variables", " has the `template` None, which is neither a name nor a path"),
         ],
     )  # fmt: skip
