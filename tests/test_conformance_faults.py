@@ -275,6 +275,7 @@ class TestMeasures:
         [
             (lambda sample, space: float("nan"), "gave nan in the column 'n', which is not a finite number"),
             (lambda sample, space: sample.scenario.values.clear() or 1, "changes the conversations that it is"),
+            (lambda sample, space: sample.turns[0].data.update(n=1) or 1, "changes the conversations that it is"),
             (lambda sample, space: len(space.names), "`of_one` raises without a space, as for a file"),
             (lambda sample, space: len(sample.turns[2].text), r"`of_one` raises for two turns \(IndexError"),
             (lambda sample, space: {"Teacher": 1, "Student": 2}[sample.turns[0].role], "`of_one` raises for roles that it does not"),
