@@ -201,7 +201,9 @@ class Measure(Generic[V]):
                 return self.of_one(sample, words, space)
 
         own: Callable[[Sample, Words], Columns] = read
-        checked = (lambda sample, words: _check(self, own(sample, words), sample)) if self.is_foreign else own
+        checked = (
+            (lambda sample, words: _check(self, own(sample, words), sample)) if self._is_foreign else own
+        )
 
         def finish(figures: dict[str, Any]) -> V:
             found = whole.finish(figures, shared)
@@ -221,7 +223,7 @@ class Measure(Generic[V]):
         """Return the columns of a conversation for expressions. "" is the column with the measure's name,
         unless `of_one` returns "" itself."""
         columns = read_columns(self, make_sample_of_facts(facts), Words(facts.words), space)
-        if self.is_foreign:
+        if self._is_foreign:
             self._require_kinds(columns)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
@@ -248,7 +250,7 @@ class Measure(Generic[V]):
         return tuple(list_usual_comparisons(self.name, self.definition, self.aggregates))
 
     @cached_property
-    def is_foreign(self) -> bool:
+    def _is_foreign(self) -> bool:
         """True for a measure of a plugin or a user."""
         return (
             registry.is_added("measure", self.name) or registry.find_plugin("measure", self.name) is not None
@@ -263,13 +265,13 @@ def make_value_type(measure: Measure[Any]) -> type[Any]:
 def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Space | None) -> Columns:
     """Return the columns of a conversation; those of a foreign measure are checked. Raises
     FaultyPluginError."""
-    if measure.is_foreign:
+    if measure._is_foreign:
         sample, words = copy_for_plugin(sample, words)
     return _check(measure, measure.of_one(sample, words, space), sample)
 
 
 def _check(measure: Measure[Any], columns: Columns, sample: Sample) -> Columns:
-    if not measure.is_foreign:
+    if not measure._is_foreign:
         return columns
     checked = check_columns(measure.name, measure.aggregates, columns, f", for conversation {sample.id}")
     if isinstance(measure, OwnCount | OwnComparisons) or measure.compares is not None:
@@ -293,7 +295,7 @@ def add_up(
     """Return (name of a sum, amount) of an accepted conversation: the measure's own sums, or its compared
     columns. `space`: None for a data set."""
     if isinstance(measure, OwnComparisons):
-        shown = copy_for_plugin(sample, words)[0] if measure.is_foreign else sample
+        shown = copy_for_plugin(sample, words)[0] if measure._is_foreign else sample
         return _check_sums(measure, measure.sums(shown, space))
     if not measure._comparisons:
         return ()
@@ -302,7 +304,7 @@ def add_up(
 
 def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Iterable[tuple[str, float]]:
     """Return a measure's own sums. Raises FaultyPluginError if a plugin's sums are invalid."""
-    if not measure.is_foreign:
+    if not measure._is_foreign:
         return sums
     found = list_items("measure", measure.name, sums, "a sum")
     for one in found:

@@ -43,7 +43,7 @@ class Shared:
         self.gathered: Callable[[], GatheredShingles] | None = None  # see `Parts.gathered`
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
-        self._foreign: set[str] = set()  # names of plugins' measures
+        self._foreign: set[str] = set()  # names of measures of plugins and users
         self._results: dict[str, Any] = {}
         self.faults: Faults = {}  # of plugins' measures that raised and are left out
 
@@ -58,8 +58,11 @@ class Shared:
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:
-                    self._counts[name] = (measure := self._find(name)).begin_count(self)
-                    if measure.is_foreign:
+                    self._counts[name] = self._find(name).begin_count(self)
+                    if (
+                        registry.is_added("measure", name)
+                        or registry.find_plugin("measure", name) is not None
+                    ):
                         self._foreign.add(name)
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     leave_out(name, error, self.faults)
