@@ -275,6 +275,7 @@ class TestMeasures:
         [
             (lambda sample, space: float("nan"), "gave nan in the column 'n', which is not a finite number"),
             (lambda sample, space: sample.scenario.values.clear() or 1, "changes the conversations that it is"),
+            (lambda sample, space: sample.turns[0].data.update(n=1) or 1, "changes the conversations that it is"),
             (lambda sample, space: len(space.names), "`of_one` raises without a space, as for a file"),
             (lambda sample, space: len(sample.turns[2].text), r"`of_one` raises for two turns \(IndexError"),
             (lambda sample, space: {"Teacher": 1, "Student": 2}[sample.turns[0].role], "`of_one` raises for roles that it does not"),
@@ -349,7 +350,29 @@ async def list_wrongly(*_: Any) -> dict[str, str]:
     return {"odd": "odd"}
 
 
+async def talk(*_: Any) -> Reply:
+    return Reply("one, " * 500)
+
+
+class SeedlessConfig(OddConfig, frozen=True, kw_only=True, tag_field="type", tag="odd"):
+    """A backend whose service takes a seed."""
+
+    TAKES_SEED = True
+
+
 class TestProviders:
+    def test_a_seed_that_is_not_sent(self) -> None:
+        class Seedless(OddProvider):
+            Config = SeedlessConfig
+
+        async def complete(_: Any, request: Request) -> Reply:
+            return Reply(f"{request.seed}")
+
+        with pytest.raises(ConformanceError, match="`complete` never reads the `seed` of its request"):
+            check_provider(Seedless(), call=True)
+        check_provider(Seedless(complete=complete), call=True)
+        check_provider(Seedless(), {"seed": 5}, call=True)
+
     @pytest.mark.parametrize(
         ("methods", "said"),
         [
@@ -364,6 +387,10 @@ class TestProviders:
             ({"aclose": ignore_cancellation}, "`aclose` does not return within 0.1 s"),
             ({"identity": {"type": "other"}}, "has an `identity` whose `type` is 'other'"),
             ({"model": ""}, "has the `model` '', which no record can name"),
+            (
+                {"complete": talk},
+                "ignores `max_tokens` of its Config: asked for 16 tokens at most, it gives 2500",
+            ),
         ],
     )
     def test_calls(self, monkeypatch: pytest.MonkeyPatch, methods: dict[str, Any], said: str) -> None:

@@ -19,6 +19,8 @@ from edgen.asking.asker import PromptAsker
 from edgen.config import Job
 from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, make_candidate_name
+from edgen.core.plugins.faults import refuse_value, require_items
+from edgen.core.registry import find_plugin
 from edgen.core.values import Address, Status, Turn
 from edgen.protocols.labelled_units import digest_said
 from edgen.store.ledger import LedgerReader
@@ -71,7 +73,7 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         """Yield (scenario, task) of every unit."""
         for index, names in self.reader.scenarios():
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
-            tasks = (name_task(name, place) for name in own for place in self.list_places(index, name))
+            tasks = (name_task(name, place) for name in own for place in self._list_own_places(index, name))
             yield from ((index, task) for task in sorted(tasks))
 
     def list_kept(self, ledger: Path, kind: type[Any]) -> Iterator[tuple[Candidate, int | None, Any]]:
@@ -82,7 +84,7 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
                 outcomes = view.read_outcomes(index).items()
                 found = {task: data for task, (status, _, data) in outcomes if status is Status.ACCEPTED}
                 for name in names if found else ():
-                    for place in self.list_places(index, name):
+                    for place in self._list_own_places(index, name):
                         if (data := found.get(name_task(name, place))) is None:
                             continue
                         candidate, kept = (
@@ -91,6 +93,22 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
                         )
                         if kept.said == digest_said(candidate.turns, place):
                             yield candidate, place, kept
+
+    def _list_own_places(self, index: int, name: str) -> Sequence[int | None]:
+        """Return what `list_places` returns. Raises FaultyPluginError if a plugin's asker names no turn."""
+        places: Sequence[int | None] = self.list_places(index, name)
+        own = getattr(self, "name", "")
+        if find_plugin("asker", own) is None:
+            return places
+        count = len(self.find_candidate(index, name).turns)
+        kinds: Any = int | None
+        places = require_items(
+            "asker", own, places, kinds, "the place of a turn, or None, from `list_places`"
+        )
+        for place in places:
+            if place is not None and not 0 <= place < count:
+                refuse_value("asker", own, f"returned {place} from `list_places`; there are {count} turns")
+        return places
 
     def find_candidate(self, index: int, name: str) -> Candidate:
         """Return a conversation. The last one is cached, since its turns follow one another."""

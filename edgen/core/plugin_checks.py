@@ -95,11 +95,14 @@ def _find_unfit_parameters(method: Any, function: Any, *, bound: bool) -> str | 
 def find_unfit_fields(
     struct: type, base: type | None = None, said: str = "a `Config`", holder: str = "no job can hold"
 ) -> Iterator[str]:
-    """Yield a clause for each field of a struct whose default is not of the field's type, or has no form in
-    JSON. A field of the `base` keeps the type that it has there. `said` and `holder` are words for the struct
-    and for what cannot have such a value."""
+    """Yield a clause for a struct that other processes cannot import, and for each field whose default is not
+    of the field's type, or has no form in JSON. A field of the `base` keeps the type that it has there.
+    `said` and `holder` are words for the struct and for what cannot have such a value."""
     import msgspec  # only plugins are checked
 
+    if "<locals>" in struct.__qualname__:
+        name = struct.__qualname__
+        yield f"has {said} inside of a function ({name}), which other processes cannot import; define it outside"
     try:
         fields = msgspec.structs.fields(struct)
         own, inherited = get_type_hints(struct), {} if base is None else get_type_hints(base)

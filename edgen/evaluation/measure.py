@@ -29,7 +29,7 @@ from edgen.evaluation.aggregates import Aggregate, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.panels import AnyPanel
-from edgen.evaluation.sample import Sample, Words, make_sample_of_facts
+from edgen.evaluation.sample import Sample, Words, copy_for_plugin, make_sample_of_facts
 from edgen.evaluation.shared import Count, Shared
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
@@ -265,6 +265,8 @@ def make_value_type(measure: Measure[Any]) -> type[Any]:
 def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Space | None) -> Columns:
     """Return the columns of a conversation; those of a foreign measure are checked. Raises
     FaultyPluginError."""
+    if measure._is_foreign:
+        sample, words = copy_for_plugin(sample, words)
     return _check(measure, measure.of_one(sample, words, space), sample)
 
 
@@ -293,7 +295,8 @@ def add_up(
     """Return (name of a sum, amount) of an accepted conversation: the measure's own sums, or its compared
     columns. `space`: None for a data set."""
     if isinstance(measure, OwnComparisons):
-        return _check_sums(measure, measure.sums(sample, space))
+        shown = copy_for_plugin(sample, words)[0] if measure._is_foreign else sample
+        return _check_sums(measure, measure.sums(shown, space))
     if not measure._comparisons:
         return ()
     return sum_columns(read_columns(measure, sample, words, space), measure._comparisons)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -86,6 +87,16 @@ def make_sample(
         events=record.events,
         labels=labels or {},
     )
+
+
+def copy_for_plugin(sample: Sample, words: Words) -> tuple[Sample, Words]:
+    """Return copies of a sample and its words, since a plugin's measure may change them."""
+    turns = tuple(
+        msgspec.structs.replace(turn, data=deepcopy(turn.data), alternatives=deepcopy(turn.alternatives))
+        for turn in sample.turns
+    )
+    own = {name: deepcopy(getattr(sample, name)) for name in ("scenario", "outcome", "events", "labels")}
+    return msgspec.structs.replace(sample, turns=turns, **own), Words(map(list, words))
 
 
 def make_sample_of_facts(facts: Facts) -> Sample:

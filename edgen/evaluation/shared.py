@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +13,7 @@ from edgen.core import registry
 from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
 from edgen.core.text import describe_type
 from edgen.evaluation.faulty_measures import Faults, leave_out
-from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, copy_for_plugin
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
 
@@ -44,7 +43,7 @@ class Shared:
         self.gathered: Callable[[], GatheredShingles] | None = None  # see `Parts.gathered`
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
-        self._foreign: set[str] = set()  # names of plugins' measures
+        self._foreign: set[str] = set()  # names of measures of plugins and users
         self._results: dict[str, Any] = {}
         self.faults: Faults = {}  # of plugins' measures that raised and are left out
 
@@ -60,7 +59,10 @@ class Shared:
             if name not in self._counts and name not in self.faults:
                 try:
                     self._counts[name] = self._find(name).begin_count(self)
-                    if registry.find_plugin("measure", name) is not None:
+                    if (
+                        registry.is_added("measure", name)
+                        or registry.find_plugin("measure", name) is not None
+                    ):
                         self._foreign.add(name)
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     leave_out(name, error, self.faults)
@@ -72,11 +74,9 @@ class Shared:
     def see(self, sample: Sample, words: Words) -> None:
         """Show a sample to every started measure."""
         for name, count in self._counts.items():
-            shown = sample
-            if name in self._foreign:  # a plugin may change the values
-                shown = msgspec.structs.replace(sample, scenario=deepcopy(sample.scenario))
+            shown = copy_for_plugin(sample, words) if name in self._foreign else (sample, words)
             try:
-                count.see(shown, words)
+                count.see(*shown)
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                 leave_out(name, error, self.faults, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():

@@ -79,9 +79,8 @@ def show(
         if len(shown) > _MOST_SHOWN:
             refuse_value("measure", measure.name, f"gave more than {_MOST_SHOWN:,} parts")
         for one in shown:
-            require_type(
-                "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
-            )
+            kind = f"a {getattr(type_, '__name__', 'part of a page')}"
+            require_type("measure", measure.name, one, type_, f"{kind}, in {what}")
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         leave_out(measure.name, error, faults, f"in {what}")
         return []

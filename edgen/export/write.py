@@ -28,7 +28,7 @@ from edgen.export.caveats import list_unfinished
 from edgen.export.chat import Chat, build_chat
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence, list_credit_notes, warn_of_credit
-from edgen.export.files import CARD, CROISSANT, RowFiles, Staging
+from edgen.export.files import CARD, CROISSANT, Patterns, RowFiles, Staging
 from edgen.export.format import Format, iterate_items
 from edgen.export.layer_columns import list_layer_notes
 from edgen.export.options import OptionValues
@@ -169,7 +169,7 @@ def _write_rows(
     told_of_layers = (
         [*list_layer_notes(run)] if format_.layout.layer_columns is not None or run.labels_of else []
     )
-    patterns, tables, folder = files.finish(), files.staging.tables, files.folder
+    patterns, tables, folder = _finish(files, format_.name), files.staging.tables, files.folder
     return Contents(
         tables=tables,
         rows={table.name: {split: counts[table.name, split] for split in SPLITS} for table in tables},
@@ -186,8 +186,27 @@ def _add(files: RowFiles, row: Row, name: str) -> None:
     """Write a row of the format `name`. Raises FaultyPluginError for a plugin's row that no file can hold."""
     try:
         files.add(row)
-    except (TypeError, ValueError, OverflowError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again
         blame("format", name, error, f"for the row {shorten(repr(row.value), 80)}")
+
+
+def _finish(files: RowFiles, name: str) -> Patterns:
+    """Finish the files of the format `name`; return their patterns. Raises FaultyPluginError if a plugin's
+    pattern is for no table, or there is no such file."""
+    tables = {(table.name, split) for table in files.staging.tables for split in SPLITS}
+    try:
+        patterns: Patterns = require_type("format", name, files.finish(), dict, "a dict from `finish`")
+        for place, pattern in patterns.items():
+            if place not in tables or not any(files.folder.glob(pattern)):
+                said = f"named {pattern!r} for the table and split {place!r} in `finish`"
+                refuse_value("format", name, f"{said}; there is no such table, split or file")
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("format", name, error, "in `finish`")
+    return patterns
 
 
 def _sync_files(folder: Path) -> None:

@@ -292,7 +292,9 @@ class Plan:
         """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
         one of the plan's."""
         found = self.protocol.opening(scenario, self.prompts, self.rules)
-        return require_opening(self.job.protocol, found, self.templates) if self._foreign_protocol else found
+        if not self._foreign_protocol:
+            return found
+        return require_opening(self.protocol, self.job, found, self.templates)
 
     def list_first_requests(self, scenario: Scenario) -> dict[str, RequestContent]:
         """Return the first request of each prompt, by use. Prompts of roles without a backend, such as a role

@@ -37,13 +37,24 @@ def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tu
         blame("protocol", protocol.name, error)
     kind = tuple[ExpectedCall, ...]
     require_value("protocol", protocol.name, found, kind, "a tuple of ExpectedCall")
-    if least := [one for one in found if min(one.tokens) < 0]:
-        refuse_value("protocol", protocol.name, f"expects fewer than 0 tokens: {least[0].tokens}")
-    _require_uses(protocol.name, "`expected`", (one.use for one in found), list_templates(job, None))
-    roles = list_asked_roles(job)
-    if strange := [one.role for one in found if one.role not in roles]:
-        said = f"returned the role {strange[0]!r} from `expected`, which its `roles` do not list"
-        refuse_value("protocol", protocol.name, said)
+    templates, roles = list_templates(job, None), list_asked_roles(job)
+    _require_uses(protocol.name, "`expected`", (one.use for one in found), templates)
+    for call in found:
+        template = templates[call.use]
+        asked = (template.asked, *template.also)
+        said = ""
+        if min(call.tokens) < 0:
+            said = f"expects fewer than 0 tokens: {call.tokens}"
+        elif call.role not in roles:
+            said = f"returned the role {call.role!r} from `expected`, which its `roles` do not list"
+        elif call.role not in asked or template.asked not in roles:
+            said = (
+                f"returned the role {call.role!r} with the template {call.use!r} from `expected`, and that "
+                f"template is for {join_list(map(repr, asked))}: name a role of `roles` as `asked`, and the "
+                "others in `also`"
+            )
+        if said:
+            refuse_value("protocol", protocol.name, said)
     return found
 
 
@@ -61,14 +72,21 @@ def require_templates(protocol: ConversationProtocol, templates: Mapping[str, Te
             refuse_value("protocol", protocol.name, said)
 
 
-def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[str, tuple[Message, ...]]:
+def require_opening(
+    protocol: ConversationProtocol, job: Job, found: Any, uses: Collection[str]
+) -> dict[str, tuple[Message, ...]]:
     """Return the first messages by use from a plugin's protocol. Raises FaultyPluginError if they are
-    anything else, or a use is not in its `templates`."""
-    require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
+    anything else, a use is not in its `templates`, or a template of its `expected` calls has none."""
+    name = protocol.name
+    require_type("protocol", name, found, dict, "a dict of messages from `opening`")
     kind = dict[str, tuple[Message, ...]]
     opening: dict[str, tuple[Message, ...]]
-    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")
-    _require_uses(protocol, "`opening`", opening, uses)
+    opening = require_value("protocol", name, found, kind, "messages by use from `opening`")
+    _require_uses(name, "`opening`", opening, uses)
+    if missing := [one.use for one in require_expected(protocol, job, 2) if one.use not in opening]:
+        refuse_value(
+            "protocol", name, f"returned no messages for {missing[0]!r}, which `expected` has, from `opening`"
+        )
     return opening
 
 

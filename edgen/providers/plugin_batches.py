@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from edgen.core.plugins.faults import blame, refuse_value, require_type
-from edgen.core.plugins.unending_tasks import run_apart
+from edgen.core.plugins.unending_tasks import LateError, run_apart
 from edgen.core.system import run_in_thread
 from edgen.core.values import MAX_ANSWER, Request
 from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending, Suspects
@@ -86,21 +85,20 @@ class CheckedBatchService:
             self._refuse("returned from `download` and did not write the file of results")
 
     async def aclose(self) -> None:
-        closing = asyncio.timeout(_CLOSING)
         try:
-            async with closing:
-                await self._call("aclose", object, "anything")
-        except TimeoutError:
-            if closing.expired():
-                self._refuse(f"did not return from `aclose` of its batch service within {_CLOSING:g} s")
-            raise
+            await self._call("aclose", object, "anything", seconds=_CLOSING)
+        except LateError:
+            self._refuse(f"did not return from `aclose` of its batch service within {_CLOSING:g} s")
 
-    async def _call(self, method: str, type_: Any, what: str, *given: Any) -> Any:
-        """Return what a method returns, which must be of the type; `what` names it."""
+    async def _call(
+        self, method: str, type_: Any, what: str, *given: Any, seconds: float | None = None
+    ) -> Any:
+        """Return what a method returns within `seconds`, which must be of the type; `what` names it."""
         work = getattr(self._service, method)(*given)
         if not inspect.isawaitable(work):
             self._refuse(f"has a batch service whose `{method}` is not `async def`")
-        return self._require(await run_apart(self._await_end(method, work)), type_, f"{what} from `{method}`")
+        found = await run_apart(self._await_end(method, work), seconds)
+        return self._require(found, type_, f"{what} from `{method}`")
 
     async def _await_end(self, method: str, work: Awaitable[Any]) -> Any:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
@@ -17,7 +16,7 @@ from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.core.plugins.faults import blame, find_running_fault, refuse_value, require_type
-from edgen.core.plugins.unending_tasks import run_apart
+from edgen.core.plugins.unending_tasks import LateError, run_apart
 from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files, set_alarm
 from edgen.core.text import replace_surrogates, shorten
@@ -159,15 +158,13 @@ async def close_backend(provider: str, backend: Backend) -> None:
         return
     if any(one is backend for one in _unclosed):
         return
-    closing = asyncio.timeout(CLOSING)
     try:
         with set_alarm(CLOSING + 1, refuse_blocking):  # a blocked loop has no time-outs
-            async with closing:
-                await run_apart(backend.aclose())
+            await run_apart(backend.aclose(), CLOSING)
+    except LateError:
+        _unclosed.append(backend)
+        refuse_value("provider", provider, said)
     except Exception as error:  # noqa: BLE001 - raised again
-        if closing.expired():
-            _unclosed.append(backend)
-            refuse_value("provider", provider, said)
         blame("provider", provider, error, "in `aclose`")
 
 
@@ -176,14 +173,10 @@ async def await_in_time(provider: str, method: str, work: Coroutine[Any, Any, T]
     takes more than `seconds`."""
     if find_plugin("provider", provider) is None:
         return await work
-    limit = asyncio.timeout(seconds)
     try:
-        async with limit:
-            return await run_apart(work)
-    except TimeoutError:
-        if limit.expired():
-            refuse_value("provider", provider, f"did not return from `{method}` within {seconds:g} s")
-        raise
+        return await run_apart(work, seconds)
+    except LateError:
+        refuse_value("provider", provider, f"did not return from `{method}` within {seconds:g} s")
 
 
 def require_backend(provider: str, backend: Any) -> None:

@@ -20,7 +20,13 @@ from edgen.families.base import Recorded, find_change
 from edgen.planning.allowed_files import AllowedFiles
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
-from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
+from edgen.planning.request_check import (
+    RequestCheck,
+    limit_requests,
+    require_expected,
+    require_opening,
+    require_result,
+)
 from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers, make_call_seed
 from edgen.protocols.reasons import REASONS
 from edgen.providers import make
@@ -106,12 +112,6 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
     several = part_of(protocol, RolesAndSettings)
     roles = check.value("`roles` raises", lambda: several.roles(plan.job))
     check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is not a tuple of names")
-    opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))
-    unknown = opening.keys() - plan.templates.keys()
-    check.that(not unknown, f"`opening` has {sorted(unknown)}, which `templates` has not")
-    for use, messages in opening.items():
-        right = isinstance(messages, tuple) and all(isinstance(one, Message) for one in messages)
-        check.that(right, f"`opening` gives no tuple of Messages for {use!r}")
     before = 0
     for level in (0, 1, 2):
         calls = check.value(
@@ -125,13 +125,8 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
         for one in calls:
             ordered = [*one.tokens] == sorted(one.tokens)
             check.that(ordered, f"`expected` has the tokens {one.tokens}; few come first, and many last")
-            check.that(
-                one.role in roles, f"`expected` has the role {one.role!r}, which `roles` does not list"
-            )
-            check.that(
-                one.use in plan.templates,
-                f"`expected` has the template {one.use!r}, which `templates` has not",
-            )
+    opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))
+    check.value("`opening` fails", require_opening, protocol, plan.job, opening, plan.templates)
     described = part_of(protocol, SelfDescription)
     caveats = check.value("`caveats` raises", lambda: [*described.caveats(plan.settings)])
     check.that(all(isinstance(one, str) and one for one in caveats), "`caveats` gives no sentences")

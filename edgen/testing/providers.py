@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.config.backends import PricesAndTokens, ServiceKeys
+from edgen.config.backends import BackendConfig, PricesAndTokens, ServiceKeys
 from edgen.core.errors import CallError, Problem
 from edgen.core.plugins.faults import require_items
 from edgen.core.plugins.unending_tasks import CANCELLING, forget_task
 from edgen.core.registry import part_of
 from edgen.core.text import describe_error
-from edgen.core.values import Address, Message, Request
+from edgen.core.values import Address, Message, Reply, Request
 from edgen.execution.client.backend_calls import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
 from edgen.runtime.backends import CLOSING, require_backend
@@ -27,6 +27,8 @@ _TIMEOUT = 30.0  # seconds for an answer, of the backends' Link
 _LATE = 5.0  # seconds that an answer may take beyond the timeout
 _BLOCKED = 0.5  # seconds that a call may keep the loop
 _TICK = 0.02  # seconds between two looks at the loop
+_FEW = 16  # max_tokens of a call whose answer would be longer
+_LONGEST = 16  # characters of a token
 
 
 def check_provider(
@@ -37,8 +39,8 @@ def check_provider(
     call: bool = False,
 ) -> None:
     """Check a provider. `settings`: settings of a backend in a job, without `type`. `call`: have the backend
-    answer one request, cancel a second one, and list its models, over the network if it uses one. `key`: the
-    key for the backend."""
+    answer one request, and another one in few tokens, cancel a third, and list its models, over the network
+    if it uses one. `key`: the key for the backend."""
     check = begin_check("provider", provider)
     config_type, tag = provider.Config, provider.name
     given = dict(settings or {})
@@ -75,7 +77,11 @@ def check_provider(
         "the backend's `identity` is another one in another process; "
         "it is part of the address of stored answers, so each start would pay for all of them again",
     )
-    asyncio.run(_check_backend(check, provider.name, (backend, again), call=call))
+    few = msgspec.structs.replace(config, max_tokens=_FEW, retry_max_tokens=None)
+    brief = check.value(
+        f"`create` raises for max_tokens: {_FEW}", lambda: provider.create(few, Key(key), link)
+    )
+    asyncio.run(_check_backend(check, config, (backend, again, brief), call=call))
 
 
 def _find_identity(provider: Provider, plain: Any) -> bytes:
@@ -85,18 +91,48 @@ def _find_identity(provider: Provider, plain: Any) -> bytes:
     return msgspec.json.encode(dict(backend.identity), order="sorted")
 
 
-async def _check_backend(check: Check, name: str, backends: Sequence[Any], *, call: bool) -> None:
+async def _check_backend(check: Check, config: BackendConfig, backends: Sequence[Any], *, call: bool) -> None:
     if call:
-        await _check_call(check, name, backends[0])
+        await _check_call(check, config, backends[0])
+        await _check_brief_call(check, config.provider, backends[-1])
     for one in backends:
         for _ in range(2):  # calling it twice must be possible
             await _end(check, "aclose", one.aclose(), CLOSING)
 
 
-async def _check_call(check: Check, name: str, backend: Any) -> None:
-    request = Request(Address(0, 0), (Message("user", "Say hello."),), seed=1)
+class _WatchedRequest(Request, frozen=True):
+    """A request that notes the fields that are read."""
+
+    read: ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        _WatchedRequest.read.add(name)
+        return super().__getattribute__(name)
+
+
+async def _check_brief_call(check: Check, name: str, backend: Any) -> None:
+    """Check that an answer is not longer than `max_tokens` of its backend."""
+    asked = "Write the numbers from one to one hundred as words."
+    reply = await _complete(check, name, backend, Request(Address(0, 1), (Message("user", asked),), seed=1))
+    if reply is None:
+        return
+    used = 0 if reply.usage is None else reply.usage.completion_tokens
+    said = f"{used} tokens" if used else f"{len(reply.text)} characters"
+    short = max(used, len(reply.text) / _LONGEST) <= 2 * _FEW  # services count some tokens in other ways
+    check.that(short, f"ignores `max_tokens` of its Config: asked for {_FEW} tokens at most, it gives {said}")
+
+
+async def _check_call(check: Check, config: BackendConfig, backend: Any) -> None:
+    name = config.provider
+    request = _WatchedRequest(Address(0, 0), (Message("user", "Say hello."),), seed=1, one_of_several=True)
+    _WatchedRequest.read.clear()
     ticks = asyncio.create_task(_find_longest_wait())
     await _complete(check, name, backend, request)
+    check.that(
+        "seed" in _WatchedRequest.read or not (config.TAKES_SEED and config.seed in (None, "auto")),
+        "has a Config with TAKES_SEED, and `complete` never reads the `seed` of its request; send it, or leave "
+        "TAKES_SEED out",
+    )
     if await _end_ticks(ticks) > _BLOCKED:  # once, it may be an import
         ticks = asyncio.create_task(_find_longest_wait())
         await _complete(check, name, backend, request)
@@ -122,15 +158,16 @@ async def _check_call(check: Check, name: str, backend: Any) -> None:
     check.that(right, f"`models` returns {names!r}, not a list of names or None")
 
 
-async def _complete(check: Check, name: str, backend: Any, request: Request) -> None:
-    """Make a call; it may end with a CallError."""
+async def _complete(check: Check, name: str, backend: Any, request: Request) -> Reply | None:
+    """Return the reply to a call; None if it ends with a CallError."""
     try:
         reply = await _end(check, "complete", backend.complete(request), _TIMEOUT + _LATE)
     except CallError as error:
         check.value("`complete` raises a CallError that cannot be used", check_failure, name, error)
-        return
+        return None
     stored = check.value("`complete` returns no Reply that can be stored", check_reply, name, reply)
     check.that(stored is reply, "`complete` returns a Reply with a lone surrogate, which no file can hold")
+    return reply  # type: ignore[no-any-return]
 
 
 async def _end(check: Check, method: str, work: Any, seconds: float) -> Any:

@@ -9,9 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
-from tests.cli.odd_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, calls_made, job, site
+from tests.cli.odd_plugins import (
+    FAMILY,
+    FORMAT,
+    PROTOCOL,
+    PROVIDER,
+    Site,
+    calls_made,
+    job,
+    made_run,
+    run,
+    site,
+)
 
-__all__ = ["job", "site"]
+__all__ = ["job", "made_run", "run", "site"]
 
 MEASURE = """
 from edgen.evaluation.measure import Measure
@@ -324,8 +335,8 @@ class TestMeasure:
         self, command: Command, site: Site, job: Path, tmp_path: Path
     ) -> None:
         runs = [tmp_path / "run", tmp_path / "other"]
-        for run in runs:
-            assert command("generate", job, "-o", run).code == 0
+        for made in runs:
+            assert command("generate", job, "-o", made).code == 0
         alone = json.loads(command("compare", *runs, "--json").out)
         site.add("measures", "tenth", COMPARED)
         ended = command("compare", *runs, "--json")
@@ -380,6 +391,37 @@ def test_a_format_that_gives_something_else(
     ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
     assert ended.code == 2
     assert said in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("add", "finish", "said"),
+    [
+        ("raise KeyError(1)", "return {}", "raised KeyError: 1 for the row {'id': "),
+        ("pass", "raise KeyError(1)", "raised KeyError: 1 in `finish`"),
+        ("pass", "return {('default', 'train'): 'train.txt'}", "named 'train.txt' for the table and split ('default', 'train') in `finish`; there is no such table, split or file"),
+        ("pass", "return None", "returned None, a NoneType, not a dict from `finish`"),
+    ],
+)  # fmt: skip
+def test_a_format_whose_files_are_missing(
+    command: Command, site: Site, run: Path, tmp_path: Path, add: str, finish: str, said: str
+) -> None:
+    files = f"""
+from edgen.plugin import FormatLayout
+from edgen.plugin.formats import RowFiles
+
+class Files(RowFiles):
+    def add(self, row):
+        {add}
+
+    def finish(self):
+        {finish}
+"""
+    rows = FORMAT.replace("ROWS", "yield Row(one.split, {'id': one.candidate.id})")
+    site.add("formats", "odd", files + rows.replace("MORE", "layout=FormatLayout(files=Files)"))
+    ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
+    assert ended.code == 2
+    assert f"The format 'odd' of odd-pack 1.0 {said}" in ended.err
     assert not (tmp_path / "out").exists()
 
 

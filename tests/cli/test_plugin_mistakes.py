@@ -215,6 +215,8 @@ class TestProtocol:
             ("estimate", "def opening(self, scenario, prompts, rules): return {'zzz': ()}", "returned 'zzz' from `opening`, and its `templates` have 'default' alone"),
             ("estimate", "def expected(self, job, level): return (ExpectedCall('default', 'zzz', (1, 2, 3)),)", "returned 'zzz' from `expected`"),
             ("estimate", "def expected(self, job, level): return (ExpectedCall('zzz', 'default', (1, 2, 3)),)", "returned the role 'zzz' from `expected`"),
+            ("preview", "def opening(self, scenario, prompts, rules): return {}", "returned no messages for 'default', which `expected` has, from `opening`"),
+            ("preview", "def roles(self, job): return ('teacher', 'default')\n    def expected(self, job, level): return (ExpectedCall('teacher', 'default', (1, 2, 3)),)", "and that template is for 'default': name a role of `roles` as `asked`, and the others in `also`"),
             ("preview", "async def start(self, scenario, replicate, prompts, rules): pass", "has an asynchronous `start`; write `def start`, without `async`"),
             ("preview", "def start(self, scenario): pass", "has a method `start` that cannot be called as `start(scenario, replicate, prompts, rules)`"),
             ("preview", "problems = 5", "has `problems` 5, where a method has to be"),
@@ -402,6 +404,8 @@ class TestAsker:
             ("return self.question(unit, shown, read)", "return [1]", " of odd-pack 1.0 returned [1], a list, not a generator from `ask`"),
             ("def ask(self, unit)", "async def ask(self, unit)", " has an asynchronous `ask`"),
             ("def ask(self, unit)", "def ask(self)", " has a method `ask` that cannot be called as `ask(unit)`"),
+            ("    variables", "    list_places = lambda *_: [99]\n    variables", " of odd-pack 1.0 returned 99 from `list_places`; there are "),
+            ("    variables", "    list_places = lambda *_: ['0']\n    variables", "returned '0', a str, not the place of a turn, or None, from `list_places`"),
             ("    variables", "    template = None\n    variables", " has the `template` None, which is neither a name nor a path"),
         ],
     )  # fmt: skip

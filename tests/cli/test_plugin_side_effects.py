@@ -213,6 +213,17 @@ def test_settings_that_no_job_can_hold(command: Command, site: Site, field: str,
     assert said in error_of(command, "odd")
 
 
+def test_settings_that_no_other_process_can_import(command: Command, site: Site) -> None:
+    local = "def make():\n    class C(OddConfig, frozen=True, kw_only=True, tag_field='type', tag='odd'): pass\n    return C\n"
+    code = (
+        answer()
+        .replace("class Odd(", f"{local}\nclass Odd(")
+        .replace("Config = Odd", "Config = make() or Odd")
+    )
+    site.add("providers", "odd", code)
+    assert "has a `Config` inside of a function (make.<locals>.C)" in error_of(command, "odd")
+
+
 @pytest.mark.parametrize(
     ("field", "said"),
     [

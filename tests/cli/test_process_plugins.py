@@ -21,6 +21,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.plugins import unending_tasks
 from edgen.core.text import limit_length
 from edgen.core.values import Rejection
+from edgen.execution.client import backend_calls
 from edgen.runtime import backends
 from tests import ROOT
 from tests.cli.command import Command
@@ -137,6 +138,30 @@ class TestTime:
         assert "The provider 'odd' of odd-pack 1.0 did not return from `aclose` within 0.1 s" in ended.err
         status = json.loads(command("status", tmp_path / "run", "--json").out)
         assert (status["state"], status["accepted"]) == ("complete", 12)
+
+    @pytest.mark.parametrize("waits", ["import asyncio; await asyncio.sleep(10 ** 6)", ENDLESS])
+    def test_a_call_that_ignores_the_timeout_is_tried_again(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: str
+    ) -> None:  # fmt: skip
+        monkeypatch.setattr(backend_calls, "LATE", 0.1)
+        monkeypatch.setattr(unending_tasks, "CANCELLING", 0.1)
+        never = "vars(self).setdefault('asked', []).append(1)\n        if len(self.asked) == 5:\n            "
+        site.add("providers", "odd", provide(never + waits.replace("\n", "\n    ")))
+        limits = ("--set", "limits.timeout=0.1", "--set", "limits.in_flight=1")
+        ended = command("generate", job, *ODD, *limits, "-o", tmp_path / "run", "--json")
+        assert ended.code == 0, ended.err
+        status = json.loads(ended.out)
+        assert (status["accepted"], status["calls"]["retried"]) == (12, 1)
+
+    def test_a_service_that_never_answers_is_named(
+        self, command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(backend_calls, "LATE", 0.1)
+        site.add("providers", "odd", provide("import asyncio; await asyncio.sleep(10 ** 6)"))
+        limits = ("--set", "limits.timeout=0.1", "--set", "limits.give_up_after=1")
+        ended = command("generate", job, *ODD, *limits, "-o", tmp_path / "run")
+        assert ended.code == 5, ended.err
+        assert "The provider 'odd' of odd-pack 1.0 did not return from `complete` within 0.2 s" in ended.err
 
     @pytest.mark.parametrize("method", ["complete", "aclose"])
     def test_a_backend_that_ignores_its_cancellation(

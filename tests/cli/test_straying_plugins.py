@@ -279,13 +279,20 @@ def test_a_measure_that_fails_late_is_named_by_every_command(
     assert f"Not measured: odd. The measure 'odd' of odd-pack 1.0 {said}" in caplog.text
 
 
-def test_a_measure_that_changes_the_scenario_changes_no_other_figure(
+CHANGES = """sample.scenario.values.clear()
+        sample.turns[0].data["said"] = sample.labels["acts"] = {}
+        words[0].clear()
+        words.pop()
+        return {"n": 1}"""
+
+
+def test_a_measure_that_changes_its_arguments_changes_no_other_figure(
     command: Command, site: Site, job: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     assert command("generate", job, "-o", run).code == 0
     alone = json.loads(command("stats", run, "--json").out)
-    site.add("measures", "odd", measure("sample.scenario.values.clear()\n        return {'n': 1}"))
+    site.add("measures", "odd", measure(CHANGES))
     found = json.loads(command("stats", run, "--json").out)
     assert found.pop("odd")["n"]["n"] == 12
     del found["definitions"]["odd"]
@@ -298,6 +305,8 @@ def test_running_code_of_a_plugin_is_found(command: Command, site: Site, job: Pa
         yield next(work)
         raise ValueError(describe_running((lambda: sys._getframe())()))"""
     site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    with next(site.folder.glob("*/entry_points.txt")).open("a") as entries:  # another plugin in the module
+        entries.write("[edgen.providers]\nother = odd_pack:OTHER\n")
     ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
     place = f"({site.folder / 'odd_pack.py'}, line 13, in <lambda>)"
     assert f"raised ValueError: The protocol 'odd' of odd-pack 1.0 {place}" in ended.err

@@ -157,7 +157,7 @@ async def test_each_of_several_servers_says_its_slots() -> None:
         )  # fmt: skip
         limits, kind = Limits(in_flight=256), "openai"
         admission = Admission(limits)
-        servers = FleetServers(made, made.model, kind, admission)
+        servers = FleetServers(made, made.model, kind, 30.0, admission)
         await servers.learn()
         assert [lane.window.slots for lane in servers.lanes] == [4, 2, None]
         assert [lane.window.size for lane in servers.lanes] == [4, 2, 32]

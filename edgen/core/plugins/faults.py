@@ -11,11 +11,11 @@ import logging
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, NoReturn, TypeVar, get_origin
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_origin
 
 import msgspec
 
@@ -77,23 +77,36 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
 def find_raiser(error: BaseException, about: str = "", module: str | None = None) -> FaultyPluginError | None:
     """Return what `find_fault` returns, for errors worded by edgen as well, with `about` after the error.
     `module`: the module of the code that ended with the error, for an error without a traceback."""
-    foreign = registry.list_foreign_plugins()
-    if not foreign:
+    steps = [*_iterate_frames(error)][::-1]
+    if isinstance(error, OSError):  # one of edgen's own code is about a disk or a file of edgen's
+        steps = [*takewhile(lambda step: not _find_module_name(step[0]).startswith("edgen."), steps)]
+    if (found := _find_code(steps)) is not None:
+        return FaultyPluginError(_describe(found.plugins, error, (found.frame, found.line), about))
+    if module is not None and (plugins := _list_plugins_at(module, registry.list_foreign_plugins())):
+        return FaultyPluginError(_describe(plugins, error, None, about))
+    return None
+
+
+class _PluginCode(NamedTuple):
+    """Code of plugins that runs, or that an error came through."""
+
+    plugins: list[Plugin]  # one, unless several have the code and none of their objects is known to be called
+    frame: FrameType
+    line: int
+
+    def __str__(self) -> str:
+        return f"{_name(self.plugins)} ({_describe_place(self.frame, self.line)})"
+
+
+def _find_code(steps: Iterable[tuple[FrameType, int]]) -> _PluginCode | None:
+    """Return the innermost code of plugins among frames with their lines, the innermost first."""
+    if not (foreign := registry.list_foreign_plugins()):
         return None
-    steps = [*_iterate_frames(error)]
-    for step in reversed(steps):
-        name = _find_module_name(step[0])
-        if isinstance(error, OSError) and name.startswith("edgen."):
-            return None  # the error is about a disk or a file of edgen's own
-        if found := _list_plugins_at(name, foreign):
-            own = [
-                frame
-                for frame, _ in steps
-                if any(_is_in(_find_module_name(frame), plugin) for plugin in found)
-            ]
-            return FaultyPluginError(_describe(_find_called(found, own) or found, error, step, about))
-    if module is not None and (found := _list_plugins_at(module, foreign)):
-        return FaultyPluginError(_describe(found, error, None, about))
+    steps = [*steps]
+    for frame, line in steps:
+        if found := _list_plugins_at(_find_module_name(frame), foreign):
+            own = [one for one, _ in steps if any(_is_in(_find_module_name(one), each) for each in found)]
+            return _PluginCode(_find_called(found, own) or found, frame, line)
     return None
 
 
@@ -106,40 +119,33 @@ def _list_plugins_at(module: str, plugins: Sequence[Plugin]) -> list[Plugin]:
 def describe_running(frame: FrameType | None) -> str | None:
     """Return which plugin's code runs in a frame or in its callers, and where, as the beginning of a
     sentence; None if none does."""
-    found = _find_running(frame)
-    return None if found is None else f"{found[0].title} ({_describe_place(found[1], found[1].f_lineno)})"
+    found = _find_code(_iterate_callers(frame))
+    return None if found is None else str(found)
 
 
 def describe_interrupted(error: BaseException) -> str | None:
     """Return whose code an error such as that of Ctrl-C ended, in the form of `describe_running`; None if it
     was no plugin's."""
-    foreign = registry.list_foreign_plugins()
     while not isinstance(error, KeyboardInterrupt) and error.__context__ is not None:
         error = error.__context__  # a library made an exit of it
-    for frame, line in reversed([*_iterate_frames(error)] if foreign else []):
-        if found := _list_plugins_at(_find_module_name(frame), foreign):
-            return f"{found[0].title} ({_describe_place(frame, line)})"
-    return None
+    found = _find_code([*_iterate_frames(error)][::-1])
+    return None if found is None else str(found)
 
 
 def find_running_fault(frame: FrameType | None, said: str) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code runs in a frame or in its callers; None if none does. `said`
     is the clause about it, as in "stopped the loop"."""
-    if (found := _find_running(frame)) is None:
+    if (found := _find_code(_iterate_callers(frame))) is None:
         return None
-    plugin, place = found
-    where = _describe_place(place, place.f_lineno)
-    return FaultyPluginError(f"{plugin.title} {said} ({where}). {_describe_advice(plugin)}")
+    where = _describe_place(found.frame, found.line)
+    return FaultyPluginError(f"{_name(found.plugins)} {said} ({where}). {_describe_advice(found.plugins[0])}")
 
 
-def _find_running(frame: FrameType | None) -> tuple[Plugin, FrameType] | None:
-    """Return the innermost frame with code of a plugin, and the plugin."""
-    foreign = registry.list_foreign_plugins()
-    while frame is not None and foreign:
-        if found := _list_plugins_at(_find_module_name(frame), foreign):
-            return found[0], frame
+def _iterate_callers(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    """Yield a frame and its callers with their lines, the innermost first."""
+    while frame is not None:
+        yield frame, frame.f_lineno
         frame = frame.f_back
-    return None
 
 
 def make_loaded_fault(said: str) -> FaultyPluginError | None:
@@ -225,11 +231,16 @@ def _warn_of_surrogates(kind: Kind, name: str, what: str) -> None:
 def _describe(
     plugins: Sequence[Plugin], error: BaseException, step: tuple[FrameType, int] | None, about: str = ""
 ) -> str:
-    who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
     said = shorten(describe_error(error), _SHOWN)
     where = "" if step is None else f" ({_describe_place(*step)})"
     about = f" {about}" if about else ""
-    return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_describe_advice(plugins[0])}"
+    return f"{_name(plugins)} raised {said}{about}{where}. {_describe_advice(plugins[0])}"
+
+
+def _name(plugins: Sequence[Plugin]) -> str:
+    """Return the names of plugins of one package as the beginning of a sentence."""
+    who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
+    return f"The {who} of {plugins[0].origin}"
 
 
 def _describe_place(frame: FrameType, line: int) -> str:
@@ -267,11 +278,19 @@ def _is_in(module: str, plugin: Plugin) -> bool:
 
 def _find_called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list[Plugin]:
     """Return the plugins whose object, or an object of its type, has a method among the frames."""
-    callers = [frame.f_locals.get("self") for frame in frames]
-    found = []
-    for plugin in plugins:
-        if registry.explain_problem(plugin) is None:
-            loaded = registry.find(plugin.kind, plugin.name)
-            if any(one is loaded or type(one) is type(loaded) for one in callers if one is not None):
-                found.append(plugin)
+    callers = [own for frame in frames if (own := frame.f_locals.get("self")) is not None]
+    loaded = [(plugin, _find_loaded(plugin)) for plugin in plugins]
+    return [
+        plugin
+        for plugin, found in loaded
+        if found is not None and any(type(own) in (found, type(found)) for own in callers)
+    ]
+
+
+def _find_loaded(plugin: Plugin) -> Any:
+    """Return the object of a plugin; None if it is not loaded. Its module may be just being imported, also by
+    another thread."""
+    found: Any = sys.modules.get(_find_home(plugin))
+    for name in plugin.object.partition(":")[2].strip().split("."):
+        found = getattr(found, name, None)
     return found

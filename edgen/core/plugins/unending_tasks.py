@@ -21,21 +21,32 @@ _MOST_THREADS = 10_000
 _SAID = "did not end a task within {:g} s after it was cancelled"
 
 
-async def run_apart(work: Awaitable[T]) -> T:
-    """Await a plugin's work in a task of its own. A caller that is cancelled cancels that task, and
-    waits for it at most CANCELLING seconds."""
+class LateError(Exception):
+    """A plugin's work took longer than it may."""
+
+
+async def run_apart(work: Awaitable[T], seconds: float | None = None) -> T:
+    """Await a plugin's work in a task of its own, at most for some seconds. A task that is late, or whose
+    caller is cancelled, is cancelled and has CANCELLING seconds to end. Raises LateError."""
     task: asyncio.Task[T] = asyncio.create_task(work if isinstance(work, Coroutine) else _await(work))
     try:
-        await asyncio.wait({task})
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCELLING)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
         if not task.done():
-            _abandon(task)
-        elif not task.cancelled():
-            task.exception()  # retrieve it, so that asyncio does not warn
-        raise
+            await _cancel(task)
+    if not done:
+        raise LateError
     return task.result()
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    """Cancel a task; abandon it if it does not end."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=CANCELLING)
+    if not task.done():
+        _abandon(task)
+    elif not task.cancelled():
+        task.exception()  # retrieve it, so that asyncio does not warn
 
 
 async def _await(work: Awaitable[T]) -> T:

@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core.errors import MOST_MESSAGE, CallError, FailureKind
 from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value, require_value
-from edgen.core.plugins.unending_tasks import run_apart
+from edgen.core.plugins.unending_tasks import LateError, run_apart
 from edgen.core.registry import find_plugin
 from edgen.core.text import limit_length, replace_surrogates
 from edgen.core.values import Reply, Request
@@ -22,15 +22,27 @@ from edgen.providers import Backend
 from edgen.providers.base import CountsSlots
 from edgen.providers.usage import MOST_PROMPT
 
+LATE = 1.0  # seconds that a plugin's backend may take beyond the time of an attempt
 
-async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
-    """Return the backend's reply to one attempt.
+
+async def complete_once(
+    backend: Backend, provider: str, request: Request, seconds: float | None = None
+) -> Reply:
+    """Return the backend's reply to one attempt. `seconds`: the time of an attempt, which a plugin's backend
+    may ignore; None or 0: no limit.
 
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
-    if find_plugin("provider", provider) is None:
+    plugin = find_plugin("provider", provider)
+    if plugin is None:
         return await _complete(backend, provider, request)
-    return check_reply(provider, await run_apart(_complete(backend, provider, request)))
+    limit = seconds + LATE if seconds else None
+    try:
+        reply = await run_apart(_complete(backend, provider, request), limit)
+    except LateError:
+        said = f"{plugin.title} did not return from `complete` within {limit:g} s"
+        raise CallError(FailureKind.TIMEOUT, said) from None
+    return check_reply(provider, reply)
 
 
 async def _complete(backend: Backend, provider: str, request: Request) -> Reply:

@@ -71,12 +71,13 @@ class SameModel:
 
 class FleetServers:
     """The servers of a client's fleet: queries before the first call, and calls to one server. `model`: the
-    job's model; `kind`: the provider; `lanes`: the servers' lanes in the admission."""
+    job's model; `kind`: the provider; `timeout`: seconds of an attempt; `lanes`: the servers' lanes in the
+    admission."""
 
-    def __init__(self, fleet: Fleet, model: str, kind: str, admission: Admission) -> None:
+    def __init__(self, fleet: Fleet, model: str, kind: str, timeout: float, admission: Admission) -> None:
         self._fleet = fleet
         self._admission = admission
-        self._kind = kind
+        self._kind, self._timeout = kind, timeout
         self._own = find_plugin("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
         self.other_model = ""  # always empty: in a fleet, another model is an error
@@ -168,7 +169,9 @@ class FleetServers:
     def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
         """Make one attempt at a server. Raises CallError."""
         backend = self._backends[lane]
-        return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
+        if self._own:
+            return backend.complete(request)
+        return complete_once(backend, self._kind, request, self._timeout)
 
     def check_model(self, lane: Lane, reply: Reply) -> None:
         """Compare the model of an answer with that of the other servers. Raises ProviderError."""

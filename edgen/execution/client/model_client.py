@@ -88,9 +88,10 @@ class ModelClient:
         if isinstance(backend, Fleet):
             from edgen.execution.client.fleet import FleetServers
 
-            self.servers = FleetServers(backend, backend.model, config.provider, admission)
+            self.servers = FleetServers(backend, backend.model, self.kind, limits.timeout, admission)
         else:
-            self.servers = OneServer(backend, config.provider, admission.list_lanes(list_servers(backend)))
+            lanes = admission.list_lanes(list_servers(backend))
+            self.servers = OneServer(backend, self.kind, limits.timeout, lanes)
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.restore_forms: Callable[[FormSupport], None] = lambda _support: None
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens

@@ -212,11 +212,12 @@ class Ticket(msgspec.Struct):
 
 
 class OneServer:
-    """The only server of a client's backend. `kind`: the provider; `lanes`: its one lane in the admission."""
+    """The only server of a client's backend. `kind`: the provider; `timeout`: seconds of an attempt;
+    `lanes`: its one lane in the admission."""
 
-    def __init__(self, backend: Backend, kind: str, lanes: tuple[Lane, ...]) -> None:
+    def __init__(self, backend: Backend, kind: str, timeout: float, lanes: tuple[Lane, ...]) -> None:
         self.lanes = lanes
-        self._backend, self._kind = backend, kind
+        self._backend, self._kind, self._timeout = backend, kind, timeout
         self._own = find_plugin("provider", kind) is None
         self._counting = backend if isinstance(backend, CountsSlots) else None
         self._model: str | None = None  # the model that the last answer named
@@ -248,7 +249,9 @@ class OneServer:
     def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:  # noqa: ARG002 - its only one
         """Make one attempt. Raises CallError."""
         backend = self._backend
-        return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
+        if self._own:
+            return backend.complete(request)
+        return complete_once(backend, self._kind, request, self._timeout)
 
     def check_model(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
         """Compare the model named in an answer with the last answer's. A change is noted once and stops

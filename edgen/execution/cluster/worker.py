@@ -89,6 +89,7 @@ class Worker:
         self._clients: dict[str, ModelClient] = {}
         self._backends: dict[str, Backend] = {}
         self._local: dict[str, str] = {}
+        self._timeout: float | None = None  # seconds of an attempt
         self._asked: dict[Unit, tuple[Request, bytes]] = {}  # open requests, with their keys
         self._answers: dict[Unit, asyncio.Future[Reply | CallFailure]] = {}
         self._running: set[asyncio.Task[None]] = set()
@@ -148,6 +149,7 @@ class Worker:
     def _make_backends(self, equipment: WorkerSetup) -> None:
         """Create the backends that this worker calls. Raises EdgenError, for example if a key is missing."""
         settings = equipment.settings
+        self._timeout = settings.limits.timeout
         for name in equipment.called:
             self._backends[name] = make(
                 settings.backends[name],
@@ -250,7 +252,7 @@ class Worker:
             if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
             send_until.set(permit.heard + LEASE)  # the request may have to wait for a connection
-            return await complete_once(server, kind, request)
+            return await complete_once(server, kind, request, self._timeout)
         except CallError as failure:
             self._wire.send(AttemptResult(permit.number, None, CallFailure.of(failure)))
             return None
