@@ -10,16 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import ROOT, fork_server
+from tests import ROOT, fork_server, tiers
 from tests.dose import LONG, dose
 from tests.order import spread
-from tests.tiers import assign, keep_alone
 
 gc.disable()  # until all tests are collected: imported modules stay
 
@@ -61,12 +60,6 @@ def pytest_configure(config: pytest.Config) -> None:
     subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True)
 
 
-@pytest.fixture(scope="session")
-def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of user settings without any settings."""
-    return tmp_path_factory.mktemp("config")
-
-
 @pytest.fixture(scope="module")
 def forked_processes() -> Iterator[None]:
     """Start edgen's processes in this module's tests as forks, which have imported all of edgen."""
@@ -76,7 +69,7 @@ def forked_processes() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    assign(items)
+    tiers.assign(items)
     if not LONG:
         left_out = [item for item in items if item.get_closest_marker("only_long")]
         config.hook.pytest_deselected(items=left_out)
@@ -88,39 +81,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gc.enable()
 
 
-@pytest.fixture(autouse=True)
-def _tier_is_kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.node.get_closest_marker("unit"):
-        keep_alone(monkeypatch)
+@pytest.fixture(scope="session", autouse=True)
+def _this_machine_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep all tests from other machines, from this machine's keys, and from the user's settings."""
+    home = tmp_path_factory.mktemp("config")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+        for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "EDGEN_TRUSTED_HOSTS"):
+            patch.delenv(name, raising=False)
+        patch.setenv("XDG_CONFIG_HOME", str(home))
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        tiers.guard(patch)
+        yield
+
+
+def _guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if isinstance(address, tuple):
+            host = "127.0.0.1" if address[0] == "localhost" else address[0]
+            if not ipaddress.ip_address(host).is_loopback:
+                pytest.fail(f"a test tried to reach {address}")
+        return connect(self, address)
+
+    return guarded
 
 
 @pytest.fixture(autouse=True)
-def _loopback_only(monkeypatch: pytest.MonkeyPatch, config_home: Path) -> None:
-    connect = socket.socket.connect
-    connect_ex = socket.socket.connect_ex
-
-    def check(address: Any) -> None:
-        if (
-            isinstance(address, tuple)
-            and not ipaddress.ip_address("127.0.0.1" if address[0] == "localhost" else address[0]).is_loopback
-        ):
-            pytest.fail(f"a test tried to reach {address}")
-
-    def guarded(self: socket.socket, address: Any) -> None:
-        check(address)
-        connect(self, address)
-
-    def guarded_ex(self: socket.socket, address: Any) -> int:
-        check(address)
-        return connect_ex(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", guarded)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
-    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("EDGEN_TRUSTED_HOSTS", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(config_home))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(config_home / "cache"))
+def _tier_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    tiers.alone = request.node.get_closest_marker("unit") is not None
+    yield
+    tiers.alone = False
 
 
 @pytest.fixture(scope="session")

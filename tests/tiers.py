@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 import socket
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -27,6 +27,7 @@ FOLDERS = frozenset(
     {"cli", "execution", "merging", "providers", "report", "rl"}
 )  # of tests that are mostly `integration`
 STARTING = frozenset({"address", "browser", "command", "fake", "llama_server"})  # fixtures
+alone = False  # whether the test that runs is a unit test
 
 
 @functools.cache
@@ -50,15 +51,18 @@ def assign(items: Iterable[pytest.Item]) -> None:
             item.add_marker("long")
 
 
-def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forbid unit tests to start any process."""
+def guard(patch: pytest.MonkeyPatch) -> None:
+    """Forbid tests to start any process while `alone` is true, which it is in unit tests."""
 
-    def refuse(what: str) -> Any:
-        def refused(*_: Any, **__: Any) -> NoReturn:
-            pytest.fail(f"a unit test {what}: mark it `integration`")
+    def guarded(what: str, start: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(start)
+        def started(*arguments: Any, **named: Any) -> Any:
+            if alone:
+                pytest.fail(f"a unit test {what}: mark it `integration`")
+            return start(*arguments, **named)
 
-        return refused
+        return started
 
-    monkeypatch.setattr(subprocess.Popen, "__init__", refuse("starts a process"))
-    monkeypatch.setattr(fork_server, "server", refuse("starts a process"))
-    monkeypatch.setattr(socket.socket, "listen", refuse("opens a port"))
+    patch.setattr(subprocess.Popen, "__init__", guarded("starts a process", subprocess.Popen.__init__))
+    patch.setattr(fork_server, "server", guarded("starts a process", fork_server.server))
+    patch.setattr(socket.socket, "listen", guarded("opens a port", socket.socket.listen))

@@ -35,6 +35,9 @@ async def browse(request: web.Request) -> web.Response:
         return answer_html(render("building.html.j2", run=run), 202)
     query, page = read_query([*request.query.items()])
     found = await asyncio.to_thread(index.find, query, page, PAGE)
+    if page and not found.entries:  # after the last page
+        page = max(0, -(-found.total // PAGE) - 1)
+        found = await asyncio.to_thread(index.find, query, page, PAGE)
     facts = await asyncio.to_thread(browse_facts, index, query, page, found)
     return answer_html(render("browse.html.j2", run=run, root="/", stale=run.problem, **facts))
 
@@ -109,7 +112,7 @@ def browse_facts(index: ConversationIndex, query: Query, page: int, found: Index
             if facts.low < facts.high
         ],
         "orders": _list_orders(index),
-        "page": min(page, pages - 1),
+        "page": page,
         "pages": pages,
         "first": render_address(query),
         "before": render_address(query, page - 1) if page else None,

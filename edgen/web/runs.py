@@ -114,12 +114,15 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
     if status is None:
         return {**row, "state": "unreadable"}
     work, now, pulse = facts.work, time.time(), _find_pulse(run)
+    rundir = RunFolder(run.path)
+    divided = not rundir.begun and bool(rundir.partitions())  # they are not merged yet
     pulse.note_counts(now, status.calls.made, status.planned - status.pending)
     minutes = pulse.list_minutes(now)
     left = pulse.compute_seconds_left(status.pending) if status.state == "running" else None
     return {
         **row,
         "state": status.state,
+        "divided": divided,
         "planned": status.planned,
         "accepted": status.accepted,
         "rejected": sum(status.rejected.values()),
@@ -134,7 +137,7 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
         "cost_usd": status.cost_usd,
         "cap": _describe_cap(run.path),
         "asks_people": has_mailbox(run.path),
-        "in_flight": _count_in_flight(run.path) if status.state == "running" else 0,
+        "in_flight": None if divided else _count_in_flight(run.path) if status.state == "running" else 0,
         "per_minute": None if work is None else round(work.calls_per_minute),
         "left": None if left is None else _format_duration(left),
         "stopped": status.stopped.detail if isinstance(status.stopped, msgspec.Struct) else None,

@@ -220,11 +220,12 @@ class Sources:
             list_runs(path)
 
     def list_runs(self) -> list[tuple[IndexedRun, RunFacts]]:
-        """Return every run with its present state, the newest first."""
+        """Return every run with its present state, the newest first; also runs whose partitions are not merged
+        yet."""
         found = []
         for path in self._paths:
             try:
-                facts = list_runs(path)
+                facts = list_runs(path, divided=True)
             except UsageError:  # deleted in the meantime
                 continue
             for one in facts:

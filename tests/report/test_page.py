@@ -99,6 +99,11 @@ def test_every_picture_has_words_for_those_who_do_not_see_it(report: str) -> Non
         assert re.search(r'<details class="data">.*<td>', figure, re.DOTALL)
 
 
+def test_every_table_and_each_of_its_columns_has_a_name_or_none(report: str) -> None:
+    assert not re.search(r"<th[^>]*></th>", report)
+    assert not re.search(r'aria-label="(?:"|, )', report)
+
+
 def test_pictures_are_vectors_that_follow_the_page(report: str) -> None:
     for svg in re.findall(r"<svg.*?</svg>", report, re.DOTALL):
         root = ElementTree.fromstring(svg)

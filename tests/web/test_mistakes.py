@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -298,3 +299,21 @@ def test_a_very_long_text_shows_its_beginning_and_all_of_it_on_demand(
         assert not page.is_visible("nav[aria-label=Pages]")
         assert page.is_visible("text=Indeed.")
         page.context.close()
+
+
+def test_pages_with_live_figures_say_that_their_server_is_away_or_was_started_again(
+    chrome: Browser, rated: Path
+) -> None:
+    pages = Pages(rated)
+    runs = enter(chrome, pages.link)
+    people = runs.context.new_page()
+    people.goto(
+        f"{pages.link.partition('/enter')[0]}/people/{(runs.get_attribute('h2 a', 'href') or '')[5:]}"
+    )
+    pages.end(signal.SIGKILL)
+    for page in (runs, people):
+        page.wait_for_selector("[role=status] >> text=The server does not answer")
+    with Pages(rated, pages.port):
+        for page in (runs, people):
+            page.wait_for_selector("[role=status] >> text=Open the link that it printed")
+        runs.context.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import time
@@ -170,6 +171,24 @@ def test_runs_and_how_they_stand(site: Site) -> None:
     assert {run["name"]: run["planned"] for run in runs} == {"experiment": 18, "hostile": 8}
 
 
+def test_a_run_is_listed_before_its_partitions_are_merged(site: Site) -> None:
+    parts = site.folder / "outputs" / "divided.partitions"
+    try:
+        assert call("generate", ROOT / "jobs" / "quickstart.yaml", "-n", "3", "-o", parts / "0") == 0
+        (card,) = re.findall(
+            r'<article [^>]*data-run="(?:(?!</article>).)*divided.*?</article>', site.get("/").text, re.S
+        )
+        assert "3</span> of" in card
+        assert "Its partitions are not merged yet." in card
+        assert "<form" not in card  # it is no folder that could be stopped or resumed
+        assert "divided" not in site.runs()
+        (slug,) = re.findall(r'data-run="(\w+)"', card)
+        opened = site.ready(f"/run/{slug}")
+        assert (opened.status, "cannot be" in opened.text) == (409, True)
+    finally:
+        shutil.rmtree(parts)
+
+
 def test_search_facets_order_and_pages_agree(site: Site) -> None:
     path = site.runs()["experiment"]
     whole = site.ready(path).text
@@ -180,6 +199,10 @@ def test_search_facets_order_and_pages_agree(site: Site) -> None:
     assert "12 conversations" in site.ready(f"{path}?is=arm:json&is=arm:published").text
     ids = re.findall(r"/run/\w+/([^\"?]+)\"", json_arm)
     assert len(ids) == 6
+    after_the_last = site.ready(f"{path}?is=arm:json&page=99").text
+    assert re.findall(r"/run/\w+/([^\"?]+)\"", after_the_last) == ids
+    assert "Earlier" not in after_the_last
+    assert "No conversation fits all of these." in site.ready(f"{path}?least.nothing=3").text
     one = unescape(site.get(f"{path}/{ids[0]}").text)
     words = re.findall(r'<div class="text" dir="auto">([^<]+)</div>', one)
     assert words

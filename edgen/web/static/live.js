@@ -1,4 +1,6 @@
 // Figures of the runs as they change. Without this script the page shows how they stood when it was opened.
+import { AWAY, RESTARTED, sayConnection } from "/static/connection.js";
+
 const number = new Intl.NumberFormat("en");
 
 function shown(name, value) {
@@ -37,6 +39,8 @@ const isBusy = () => document.activeElement?.matches("input, select, textarea, b
 let before = null;
 
 const events = new EventSource("/events");
+events.onopen = () => sayConnection("");
+events.onerror = () => sayConnection(events.readyState === EventSource.CLOSED ? RESTARTED : AWAY);
 events.onmessage = (event) => {
   const facts = JSON.parse(event.data);
   const cards = new Map([...document.querySelectorAll("[data-run]")].map((card) => [card.dataset.run, card]));

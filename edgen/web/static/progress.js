@@ -1,10 +1,13 @@
 // Figures of people's answers as they change. Without this script, loading the page again shows them.
+import { AWAY, RESTARTED, sayConnection } from "/static/connection.js";
+
 const EVERY = 5000; // milliseconds
 
 async function refresh() {
   if (document.hidden) return;
   try {
     const answer = await fetch(location.pathname, { credentials: "same-origin" });
+    sayConnection(answer.status === 403 ? RESTARTED : "");
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("figures");
@@ -14,7 +17,7 @@ async function refresh() {
     if (open.length) [...fresh.querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? one.open; });
     if (fresh.innerHTML !== shown.innerHTML) shown.replaceChildren(...fresh.childNodes);
   } catch {
-    // The server is away for a moment; the next look finds it again.
+    sayConnection(AWAY);
   }
 }
 setInterval(refresh, EVERY);
