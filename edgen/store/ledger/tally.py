@@ -32,7 +32,7 @@ from edgen.store.ledger.schema import (
 _TALLY = "tally"  # the fact's name
 _NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
 _VALUE = "SELECT value FROM meta WHERE name = ?"
-_CHANGE = "UPDATE meta SET value = ? WHERE name = ?"
+_CHANGE = "UPDATE meta SET value = ?2 WHERE name = ?1"
 _AGAIN = (
     "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it "
     "makes them again from the stored answers, without a call."
@@ -148,8 +148,8 @@ class RowCounter:
             if (tally := self._read(reader)) is not None:
                 self._tally = self._apply_changes(reader, tally)
                 self._noted = msgspec.json.encode(self._tally).decode()
-                for _, (name, value) in put_fact(_TALLY, self._noted):  # an update writes fewer pages
-                    connection.execute(_CHANGE, (value, name))
+                rows = [row for _, row in put_fact(_TALLY, self._noted)]
+                connection.executemany(_CHANGE, rows)  # an update writes fewer pages than `put_fact`
         self.forget()
 
     def _read(self, reader: CheckedReader) -> _Tally | None:
@@ -257,7 +257,7 @@ def _count(reader: CheckedReader, table: str) -> _Table:
         if table in _COUNTED:
             return _Table(*reader.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone())  # noqa: S608 - ours
         rows = checksum = 0
-        for row in reader.connection.execute(f"{_select(table)} {where}"):
+        for row in reader.connection.execute(_select(table, where)):
             rows, checksum = rows + 1, checksum + crc32(_encode(row))
     return _Table(rows, checksum)
 
@@ -274,7 +274,7 @@ def _sum_rows(values: list[Any], columns: int) -> _Table:
 def _read_last(reader: CheckedReader) -> tuple[int, _Table]:
     """Return the number of the last session, and its row."""
     with reader.explain_errors():
-        row = reader.connection.execute(f"{_select('sessions')} ORDER BY id DESC LIMIT 1").fetchone()
+        row = reader.connection.execute(_select("sessions", "ORDER BY id DESC LIMIT 1")).fetchone()
     return (0, _Table()) if row is None else (row[0], _Table(1, crc32(_encode(row))))
 
 
@@ -296,8 +296,8 @@ def _find_places(table: str) -> list[tuple[int, bool]]:
 
 
 @functools.cache
-def _select(table: str) -> str:
-    return f"SELECT {', '.join(_render_values(table, table))} FROM {table}"  # noqa: S608 - ours
+def _select(table: str, more: str = "") -> str:
+    return f"SELECT {', '.join(_render_values(table, table))} FROM {table} {more}"  # noqa: S608 - ours
 
 
 def _render_calls(function: str, table: str, row: str) -> str:
