@@ -339,7 +339,7 @@ class Layout(msgspec.Struct):
 
 
 def _has_one_line(label: str) -> bool:
-    """Return whether at most one line of a text between turns has words: no heading stands above its label."""
+    """Return whether at most one line of a text between turns has words, so no heading is above a label."""
     return sum([any(map(str.isalnum, line)) for line in label.split("\n")]) < 2
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from edgen.core.text import compile_later
 from edgen.reading.lines.shared_marks import have_key
 from edgen.reading.text.characters import are_spoken, find_common_start
-from edgen.reading.text.quotes import CLOSERS, DOUBLE, find_closing, unwrap
+from edgen.reading.text.quotes import CLOSERS, CLOSING_MARKS, DOUBLE, find_closing, unwrap
 
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
@@ -49,7 +49,9 @@ def may_close(said: Sequence[str], whole: str, opener: str, *, doubled: bool) ->
         return False
     if find_closing(said[-1], closers, 0, len(said[-1])) >= 0:
         return True
-    for text in said if opener in DOUBLE else ():
+    if opener not in DOUBLE:  # after another mark at the end of a turn, `''` in it is not decoded
+        return any(not CLOSING_MARKS.isdisjoint(text[-2:]) for text in said)
+    for text in said:
         if any(map(text.replace('\\"', "").__contains__, closers)):
             inner = text.replace('""', '"') if doubled else text
             repairs: list[str] = []

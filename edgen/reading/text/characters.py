@@ -277,7 +277,7 @@ class TurnWords:
                 and not (word[0].isdecimal() or any(map(word.lower().__contains__, _LAST_STEMS)))
             )
         )
-        """Whether a sentence ends with a word, but neither an end marker nor a heading. So it is `unending`."""
+        """Whether a sentence ends with a word, but neither an end marker nor a heading: `unending`."""
         self.beginning = WordMemory(lambda word: _BEGUN.fullmatch(word) is not None and self.opening[word])
         """Whether a sentence begins with a word, but no label, heading or key."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
