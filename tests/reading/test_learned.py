@@ -8,9 +8,11 @@ import json
 import random
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
+from bench import replies
 from bench.asked_layouts import ASKED
 from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
@@ -124,6 +126,64 @@ def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
             assert holds_other_speaker(suspects, TEACHER_STUDENT) == holds_other_speaker(
                 result.turns, TEACHER_STUDENT
             ), text
+
+
+MARKED = {
+    "a tag after a mark that closes nothing": 'Games are for children." (Direct instruction)',
+    "a stage direction alone": "*Jumps up*",
+    "dots alone": "...",
+    "a remark in brackets": "It may be (as I said) the other one.",
+}
+
+
+def read_with(layout: str, turns: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[object, object]:
+    """Return a reply with these turns as the learned layout reads it, and as the general reader does."""
+    layouts = known_layouts(layout)
+    pairs = [(("Teacher", one), ("Student", other)) for one, other in pairwise(turns)][::2]
+    monkeypatch.setattr(replies, "exchanges", pairs)
+    text = answer_of(EVERY[layout](3))
+    return layouts.read(text), read_unknown(text, TEACHER_STUDENT)
+
+
+WORDS = [f"{word} is the one that I would take, and so would most of us." for word in (
+    "This", "Red", "Iron", "Water", "Salt", "Wood", "Light", "Glass", "Sand", "Clay", "Wool", "Bread", "Milk", "Sugar", "Steam", "Coal",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("marked", MARKED.values(), ids=MARKED)
+@pytest.mark.parametrize(
+    "layout", ["lines", "published", "headings", "XML turns", "JSON", "German", "numbered", "round brackets"]
+)
+def test_marks_of_released_turns_are_read_without_the_general_reader(
+    layout: str, marked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, read_anew = read_with(layout, [*WORDS[:6], marked, *WORDS[7:]], monkeypatch)
+    assert known == read_anew
+    departs = (layout, marked) in {("headings", "*Jumps up*"), ("round brackets", "...")}
+    assert known is not None or departs
+
+
+@pytest.mark.parametrize(
+    ("layout", "turns"),
+    [
+        ("table with header bold cells", [*WORDS[:15], 'I would like that." (Creative expression)']),
+        ("HTML data-role", [*WORDS[:6], "I do not know, it would probably die. 0.5", *WORDS[7:]]),
+        ("pictures before bold names, no colon", [f"¿{text}" for text in WORDS]),
+        ("ASCII arrows in", [f"Note {text}" for text in WORDS]),
+        ("stars around all", [*WORDS[:6], "I prefer this one.**", *WORDS[7:]]),
+        ("CSV", [*WORDS[:6], 'We take "this", "that" and more.', *WORDS[7:]]),
+        ("published", [*WORDS[:6], 'Take one", "another one.', *WORDS[7:]]),
+        ("TOML inline tables", [*WORDS[:6], "These are two: this and that.", *WORDS[7:15], "I went up."]),
+        ("YAML, a map of turns", [*WORDS[:7], 'I don\'t see it. Why? ("no")', *WORDS[8:]]),
+        ("mentions, lower case, no colon", [*WORDS[:6], "...", *WORDS[7:]]),
+        ("right-aligned name after text", [*WORDS[:6], "...", *WORDS[7:]]),
+    ],
+)
+def test_what_the_general_reader_takes_from_turns_is_left_to_it(
+    layout: str, turns: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, read_anew = read_with(layout, turns, monkeypatch)
+    assert known is None or known == read_anew
 
 
 @pytest.mark.parametrize("layout", ["said the teacher", "P1/P2 with a legend", "stage play with acts"])

@@ -24,7 +24,7 @@ from edgen.reading.learned.regularity import (
     is_regular,
     match_own_words,
 )
-from edgen.reading.learned.rewrites import PAD, Quoting, find_rewrite
+from edgen.reading.learned.rewrites import COLUMNS, PAD, Quoting, find_rewrite
 from edgen.reading.learned.texts import DIGITS, KEY, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_parts import APART
@@ -33,6 +33,7 @@ from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory, fold
+from edgen.reading.text.quotes import CLOSERS
 from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
@@ -43,8 +44,8 @@ _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be ta
 _VARYING = compile_later(
     rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
 )  # what is not the same in each label
+_NAMED = compile_later(r"[^\W\d_]\"")  # a name in quotation marks
 _LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark before a turn
-_MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
 def find_layout(
@@ -108,6 +109,7 @@ def _find_rewritten_layout(
     layout.rewrite = rewrite
     if isinstance(rewrite, Quoting):  # the first turn may have some or none
         layout.begin = layout.begin.removesuffix('"')
+        layout.turns.unfit |= {'"'}
     return layout
 
 
@@ -235,14 +237,21 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     # After `«` in a turn, the general reader keeps a mark before it.
     marks += ["*_"] * inline + ["«"] * (_LEADING.search(top) is not None)
     own = match_own_words(_find_last_line(top), before, vocabulary)
+    openers = {label[-1:] for label in (top, *gaps)}
+    opener = openers.pop() if len(openers) == 1 else ""
+    labels = "".join([label[label.rfind("\n") + 1 : -1] for label in (top, *gaps)])
+    # Only lines hold quotation marks as they are, and only after labels without any.
+    bare = opener in ('"', "“") and _STRUCTURE.isdisjoint(labels) and top[-2:-1] not in COLUMNS
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))) - {APART},
+        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {APART, "(", ")", *'"' * bare},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
-        paired='"' in before_turns and Repair.LAYOUT in result.repairs,
+        opener=opener if opener in CLOSERS else "",
+        paired=opener == '"' and _NAMED.search(labels) is not None and Repair.LAYOUT in result.repairs,
+        bracketed="(" in before_turns,
         single=top[-1:] == "'",
-        tagged="<" in head,
+        tagged=TAG.search(head) is not None or "<|" in head,
         translated=translated,
         named=named,
         ordered=bool(order),
@@ -280,12 +289,10 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
 def _list_edges(top: str, gaps: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the marks with which a turn may begin like a word, and those with which it may end so."""
     before_turns = "".join((top, *gaps))
-    edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
-    edges += "" if "_" in before_turns else "_"
-    starred = "*" * ({label[-1:] for label in (top, *gaps)} == {" "})
-    brackets = "" if "(" in before_turns else "()"
-    brackets += "" if any(map(before_turns.__contains__, "[]")) else "[]"
-    return frozenset(edges + brackets[::2] + starred), frozenset(edges + ";" + brackets[1::2])
+    edges = "¿¡" if "_" in before_turns else "¿¡_"
+    opened, closed = ("", "") if "[" in before_turns or "]" in before_turns else "[]"
+    starred = "" if any(label[-1:] == "*" for label in (top, *gaps)) else "*"
+    return frozenset(f"{edges}({opened}{starred}"), frozenset(f"{edges};){closed}*")
 
 
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:

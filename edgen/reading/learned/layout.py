@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from operator import methodcaller
 from typing import NamedTuple
 
@@ -22,8 +22,10 @@ from edgen.reading.learned.asides import WORDS, is_aside, repeats, split_at
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.rewrites import Padding, Quoting
 from edgen.reading.learned.texts import DIGITS, LONGEST_VALUE, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.turn_parts import APART
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
+from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import TurnWords, fold
 from edgen.reading.text.surroundings import is_likely
 
@@ -37,6 +39,9 @@ _MOST_ASIDE = 1_000  # characters in which the first turn begins
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
 _is_broken = methodcaller("__contains__", "\n")
 _parse_value = lru_cache(maxsize=1024)(parse_probability)  # few values recur
+_DOTS = ".…"  # a turn of dots alone says nothing
+_OPENING = frozenset("{([<-–—")  # ends of labels that only words follow
+_LATER = (Repair.UNSPOKEN_MARKER, Repair.PROBABILITY_UNCLEAR)  # repairs after those of the turns
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -164,11 +169,35 @@ class Layout(msgspec.Struct):
         if marks is None or (not tail.broken and "\n" in marks and any(map(_is_broken, said[:-1]))):
             return None
         suspects = self.turns.find_suspects(said, marks, vocabulary)
+        repairs = tail.repairs
+        if suspects is None and "" not in said and not all(kept := [text.strip(_DOTS) for text in said]):
+            said, speakers = [*compress(said, kept)], [*compress(speakers, kept)]
+            marks = APART.join(compress(marks.split(APART), kept))
+            repairs = self._note_silence(repairs)
+            if repairs and kept[-1] and speak_often(speakers):
+                suspects = self.turns.find_suspects(said, marks, vocabulary)
         if suspects is None:
             return None
         turns = tuple(map(Turn, speakers, said))
-        result = Conversation(turns, probability, ended_by, tail.repairs)
+        result = Conversation(turns, probability, ended_by, repairs)
         return result, [turns[number] for number in suspects]
+
+    def _note_silence(self, repairs: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the repairs of a reply with a turn of dots among its turns, in the order of `assemble`;
+        nothing if it is unclear."""
+        labels = [gap.rstrip(" ") for gap in self.gaps]
+        if (
+            Repair.POSTAMBLE in repairs
+            or Repair.EMPTY_TURN in repairs
+            or not (self.turns.tagged or self.json or all(map(_has_one_line, labels)))
+            or (self.turns.translated and self.json)
+            or any(label[-1:].isalnum() or label[-1:] in _OPENING for label in labels)
+            or self.order
+        ):
+            return ()
+        later = {*_LATER, *([Repair.ROLE_ALIAS, Repair.MARKER_FORM] if self.turns.translated else [])}
+        at = next((at for at, repair in enumerate(repairs) if repair in later), len(repairs))
+        return (*repairs[:at], str(Repair.EMPTY_TURN), *repairs[at:])
 
     def _may_speak(self, speakers: Sequence[str]) -> bool:
         """Return whether turns of these roles show that the texts between them are labels."""
@@ -307,6 +336,11 @@ class Layout(msgspec.Struct):
             ):
                 return said, None, tail
         return None
+
+
+def _has_one_line(label: str) -> bool:
+    """Return whether at most one line of a text between turns has words, so no heading is above a label."""
+    return sum([any(map(str.isalnum, line)) for line in label.split("\n")]) < 2
 
 
 def match_any(texts: Iterable[str]) -> re.Pattern[str]:

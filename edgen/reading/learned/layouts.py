@@ -7,9 +7,9 @@ regularity (headings, speakers named after their words), they are kept in their 
 turns is cut at them.
 
 This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong
-to a layout, name a speaker, end the conversation or give a probability. In doubt the general reader reads the
-reply. So neither the learned layouts nor their order change a result (`tests/reading/test_learned.py`
-compares both readers).
+to a layout, name a speaker, end the conversation or give a probability. A turn of dots is dropped, as
+`assembly.assemble` does. In doubt the general reader reads the reply. So neither the learned layouts nor
+their order change a result (`tests/reading/test_learned.py` compares both readers).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ PAD = "\x16"  # stands for padding
 _PADDED = compile_later(r" {4}([|│║┃])\n")
 _RULE = compile_later(r"[-─═━=]{4,}")
 _EDGE = 4  # lines at either end that may hold a rule
-_SEPARATORS = ",;\t"  # of columns
+COLUMNS = frozenset(",;\t")  # what separates them
 
 
 class Padding(msgspec.Struct):
@@ -63,7 +63,7 @@ def find_rewrite(top: str, gaps: Sequence[str], rest: str) -> Padding | Quoting 
         ends = {label[-1:] for label in labels}
         if closed != opened or not all(label.startswith("\n") for label in labels):
             return None
-        if len(ends) > 1 or not ends.issubset(_SEPARATORS):
+        if len(ends) > 1 or not ends.issubset(COLUMNS):
             return None  # only in CSV does the general reader take few quotation marks for the layout's
         named = "|".join(
             sorted({re.escape(DIGITS.sub("0", label)).replace("0", "[0-9]+") for label in labels})

@@ -3,7 +3,8 @@
 `TurnRules.decode` takes escapes away, and puts line breaks where the layout has something else for them.
 `TurnRules.find_suspects` lets turns pass only if no rule of the general reader finds anything in them: each
 begins and ends like words, and none can name a speaker, end the conversation, give a probability or head a
-part.
+part. Marks that the general reader leaves in a turn are no reason against it: a whole pair of brackets or
+stars (`line.strip_half_marks`), a quotation mark that closes nothing (`quotes.unwrap`).
 """
 
 from __future__ import annotations
@@ -15,17 +16,22 @@ from operator import itemgetter
 import msgspec
 
 from edgen.core.text import compile_later
+from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import find_numbered
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import DOUBLED, ENTITIES, ESCAPES, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.learned.turn_parts import APART, TurnParts, list_suspects, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
     ENDS,
     STOPS,
+    hold_odd_quotes,
     is_balanced,
+    is_bracketed_whole,
+    is_half_emphasis,
     is_speech_alone,
     is_word,
+    may_close,
     share_beginning,
     share_ending,
     share_lines,
@@ -61,7 +67,7 @@ _MARGINS = 3  # turns that have the margin of the layout
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
 _CLOSING = frozenset('"“”„＂')
 _BULLETS = WordMemory(lambda word: re.fullmatch(r"[-•]|[0-9]{1,2}[.)]", word) is not None)
-# Marks with which a line that ends the last turn begins, or which stand before a probability.
+# Marks of a line that ends the last turn, or which stand before a probability.
 _ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
 _CLOSED = tuple(map(str.encode, TELLING[:4]))  # words that end a conversation
@@ -80,9 +86,9 @@ class TurnRules(msgspec.Struct):
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
-    paired: (
-        bool  # quotation marks in turns come in pairs, as the layout is neither JSON nor the published one
-    )
+    opener: str  # the quotation mark before each turn; nothing without one
+    paired: bool  # a label names its role in quotation marks, and those of a turn may seem to name another
+    bracketed: bool  # the layout has round brackets
     single: bool  # turns stand in single quotation marks
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
@@ -139,9 +145,11 @@ class TurnRules(msgspec.Struct):
             return None
         if self.single and self.code != SINGLES and "''" in whole:
             return None
-        if escaped and self.paired and any(text.count('"') % 2 for text in said if '"' in text):
+        if self.paired and (":" in marks or len(said[-1]) < _SHORT or (escaped and hold_odd_quotes(said))):
             return None
         unfit = self.unfit
+        if self.opener and may_close(said, whole, self.opener, doubled=self.code == DOUBLED):
+            return None
         if self.mixed:
             if not stand_in_quotes(said, text):
                 return None
@@ -149,6 +157,11 @@ class TurnRules(msgspec.Struct):
                 return None
             unfit = unfit - {'"'}
         if not unfit.isdisjoint(marks):
+            return None
+        # Of brackets, the general reader takes only one whose other half is missing.
+        if self.bracketed and ("(" in marks or ")" in marks) and not all(map(is_bracketed_whole, said)):
+            return None
+        if self.translated and "(" in marks and ends_conversation(whole):
             return None
         if escaped:
             hint = ESCAPE_HINTS[self.code]
@@ -196,7 +209,7 @@ class TurnRules(msgspec.Struct):
         if not all(said):
             return None
         turns = split_turns(said, marks, vocabulary)
-        if self.framed and share_words(turns.firsts):
+        if self.framed and (share_words(turns.firsts) or not vocabulary.plain.have_all(turns.firsts)):
             return None
         if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
@@ -257,6 +270,8 @@ class TurnRules(msgspec.Struct):
             return False
         if not all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in marked):
             return False
+        if "*" in kinds and any(map(is_half_emphasis, said)):
+            return False
         unstopped = lasts.strip(STOPS)
         if unstopped and not all(map(is_word, {*unstopped} - ENDS - self.lasts)):
             return False
@@ -275,7 +290,8 @@ class TurnRules(msgspec.Struct):
         said, whole = turns.said, turns.whole
         if _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated:
             # An end marker or a heading ends a line; a heading may have a number.
-            others = set() if turns.usual and not headed else vocabulary.unending.find_others(turns.lasts)
+            lasts = () if turns.usual else vocabulary.stopping.find_others(turns.lasts)
+            others = vocabulary.unending.find_others([*lasts])
             if others and headed and all(other[:1].isdecimal() for other in others):
                 before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
                 others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
@@ -283,8 +299,6 @@ class TurnRules(msgspec.Struct):
                 return False
         letters = encode_letters(whole, marks=find_marks(whole))
         closed = any(map(letters.__contains__, _CLOSED))
-        if closed and self.translated:
-            return True
         told = self.parted or self.own is not None  # or else only a marker with its marks counts
         if closed and may_mark(fold(whole)) and (told or any(map(find_marker, said))):
             return True
@@ -299,7 +313,7 @@ class TurnRules(msgspec.Struct):
         """Return whether a turn may give a probability: by itself, or to the layout."""
         if self.tagged:
             begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
-            if is_likely(fold(begun)):
+            if is_likely(fold(begun)) or "probab" in fold(begun):  # as in `markup`
                 return True
         texts: Sequence[str] = ()
         if lined:
@@ -312,8 +326,10 @@ class TurnRules(msgspec.Struct):
         """Return whether no line of the turns may be a label or a rule, or end the last turn."""
         lines, firsts, named = turns.lines, turns.firsts, turns.named
         clear = named is not None and (self.ordered or vocabulary.labels.isdisjoint(named))
-        if "(" in turns.kinds:
-            return False
+        if "(" in turns.kinds and not clear:  # a label has its name at its beginning or in brackets
+            noted = split_words([line.partition("(")[2] for line in lines if "(" in line])
+            if not vocabulary.labels.isdisjoint(noted):
+                return False
         if not clear and not vocabulary.plain.have_all(
             [start[1] for start in [line.split(" ", 2) for line in lines] if len(start) > 1]
         ):
@@ -337,6 +353,8 @@ class TurnRules(msgspec.Struct):
         """Return whether no line begins as a label, a heading or a key. `clear`: no word of the turns names a
         speaker."""
         others = vocabulary.opening.find_others(turns.firsts)
+        if "*" in turns.kinds and "\n" not in turns.said[-1]:  # emphasis of words, but of no label
+            others = {word for word in others if word[:1] != "*" or not vocabulary.opening[word[1:]]}
         if not others:
             return True
         starting = [line for line, first in zip(turns.lines, turns.firsts, strict=True) if first in others]

@@ -8,12 +8,13 @@ from collections.abc import Collection, Sequence
 from edgen.core.text import compile_later
 from edgen.reading.lines.shared_marks import have_key
 from edgen.reading.text.characters import are_spoken, find_common_start
+from edgen.reading.text.quotes import CLOSERS, CLOSING_MARKS, DOUBLE, find_closing, unwrap
 
 STOPS = ".!?…。！？।؟"
 ENDS = frozenset(STOPS)
 _WORDS = 4  # blanks of a sentence
 _CLOSINGS = {"*": "*", "_": "_", "(": ")", "[": "]"}
-_NUMBER = compile_later(r"\d{1,3}[.):\]]\s")
+_NUMBER = compile_later(r"\d{1,3}[.):\]](?:\s|\Z)")
 # A character that the same words at the beginnings of sentences do not hold.
 _LABEL = compile_later(r"(?![,;…]|\.(?:\s|\.|\Z))[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
@@ -37,6 +38,29 @@ def stand_in_quotes(said: Sequence[str], text: str) -> bool:
         if mark == '"' in words and not text.startswith('"""', at):
             return False
     return True
+
+
+def may_close(said: Sequence[str], whole: str, opener: str, *, doubled: bool) -> bool:
+    """Return whether a quotation mark inside a turn may close one before it (`quotes.unwrap`), or the one
+    before the last turn, where an end marker may follow (`surroundings.close_quotation`). `whole`: all turns.
+    `opener`: the mark before each turn. `doubled`: two marks in a turn stand for one."""
+    closers = CLOSERS[opener]
+    if not any(map(whole.__contains__, closers)):  # most
+        return False
+    if find_closing(said[-1], closers, 0, len(said[-1])) >= 0:
+        return True
+    if opener not in DOUBLE:  # after another mark at the end of a turn, `''` in it is not decoded
+        return any(not CLOSING_MARKS.isdisjoint(text[-2:]) for text in said)
+    for text in said:
+        if any(map(text.replace('\\"', "").__contains__, closers)):
+            inner = text.replace('""', '"') if doubled else text
+            repairs: list[str] = []
+            if (
+                unwrap(f"{opener}{inner}{closers[0]}", opener, repairs) != inner.replace('\\"', '"')
+                or repairs
+            ):
+                return True
+    return False
 
 
 def share_marks(firsts: str, lasts: str) -> bool:
@@ -67,7 +91,11 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
             if len(alike) >= most and _LABEL.search(start) is not None:
                 return True
         # Emphasis of a part of a turn, and brackets, have two marks.
-        elif first in start or max(lasts.count(first), _count_unclosed(alike, first)) >= few:
+        elif (
+            first not in _CLOSINGS
+            or first in start
+            or max(lasts.count(first), _count_unclosed(alike, first)) >= few
+        ):
             return True
     seconds = "".join([text[1:2] for text in said])
     if seconds.replace(" ", "").isalpha():
@@ -95,6 +123,21 @@ def share_ending(said: Sequence[str], lasts: str) -> bool:
     return any(last.isalnum() and lasts.count(last) >= half for last in {*lasts}) or any(
         " " not in text for text in said if text[-1].isalnum()
     )
+
+
+def hold_odd_quotes(said: Sequence[str]) -> bool:
+    """Return whether a turn holds an odd number of quotation marks."""
+    return any(text.count('"') % 2 for text in said)
+
+
+def is_bracketed_whole(text: str) -> bool:
+    """Return whether brackets inside a turn are closed, and none opens it."""
+    return text.count("(") == text.count(")") and text[:1] != "("
+
+
+def is_half_emphasis(text: str) -> bool:
+    """Return whether a star at an end of a turn may be the other half of one in the label."""
+    return "*" in (text[0], text[-1]) and bool(text.count("*") % 2 or text.count("**") % 2)
 
 
 def is_balanced(text: str) -> bool:

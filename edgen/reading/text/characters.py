@@ -268,15 +268,16 @@ class TurnWords:
         """Whether a word, in letters of UTF-8, names no speaker, and no word of a role's name and none of
         `TELLING` is in it."""
         self.unending = WordMemory(
-            lambda word: not any(map(fold(word).__contains__, _LAST_STEMS)) and not word[:1].isdecimal()
+            lambda word: not (word[:1].isdecimal() or any(map(fold(word).__contains__, _LAST_STEMS)))
         )
         """Whether neither an end marker nor a heading ends with a word."""
         self.stopping = WordMemory(
             lambda word: (
-                _STOPPED.fullmatch(word) is not None and not any(map(word.lower().__contains__, _LAST_STEMS))
+                ((word[:-1].isalpha() and word[-1] in _ENDS) or _STOPPED.fullmatch(word) is not None)
+                and not (word[0].isdecimal() or any(map(word.lower().__contains__, _LAST_STEMS)))
             )
         )
-        """Whether a sentence ends with a word, but no end marker."""
+        """Whether a sentence ends with a word, but neither an end marker nor a heading: `unending`."""
         self.beginning = WordMemory(lambda word: _BEGUN.fullmatch(word) is not None and self.opening[word])
         """Whether a sentence begins with a word, but no label, heading or key."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
