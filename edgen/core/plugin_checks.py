@@ -102,7 +102,10 @@ def find_unfit_fields(
 
     if "<locals>" in struct.__qualname__:
         name = struct.__qualname__
-        yield f"has {said} inside of a function ({name}), which other processes cannot import; define it outside"
+        yield (
+            f"has {said} inside of a function ({name}), which other processes cannot import; define it "
+            "outside"
+        )
     try:
         fields = msgspec.structs.fields(struct)
         own, inherited = get_type_hints(struct), {} if base is None else get_type_hints(base)

@@ -130,8 +130,8 @@ async def _check_call(check: Check, config: BackendConfig, backend: Any) -> None
     await _complete(check, name, backend, request)
     check.that(
         "seed" in _WatchedRequest.read or not (config.TAKES_SEED and config.seed in (None, "auto")),
-        "has a Config with TAKES_SEED, and `complete` never reads the `seed` of its request; send it, or leave "
-        "TAKES_SEED out",
+        "has a Config with TAKES_SEED, and `complete` never reads the `seed` of its request; send it, or "
+        "leave TAKES_SEED out",
     )
     if await _end_ticks(ticks) > _BLOCKED:  # once, it may be an import
         ticks = asyncio.create_task(_find_longest_wait())
