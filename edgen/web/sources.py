@@ -220,8 +220,7 @@ class Sources:
             list_runs(path)
 
     def list_runs(self) -> list[tuple[IndexedRun, RunFacts]]:
-        """Return every run with its present state, the newest first; also runs whose partitions are not merged
-        yet."""
+        """Return every run in its present state, the newest first, also before its partitions are merged."""
         found = []
         for path in self._paths:
             try:

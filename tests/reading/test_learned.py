@@ -47,7 +47,7 @@ PIECES = (
 
 
 def known_layouts(layout: str) -> Layouts:
-    """Return what is learned from replies in a layout; as in a run, from those that no learned layout reads."""
+    """Return layouts learned from replies, as in a run: from those that no learned layout reads."""
     layouts = Layouts(TEACHER_STUDENT)
     for number in range(dose(9, 20)):
         text = answer_of(EVERY[layout](number))
