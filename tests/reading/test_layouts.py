@@ -141,7 +141,7 @@ def mutated(text: str, draw: random.Random) -> str:
 
 
 @pytest.mark.long
-@each("layout", ALL)
+@pytest.mark.parametrize("layout", ALL)
 def test_mutations_of_each_layout(layout: str) -> None:
     draw = random.Random(layout)
     make = ALL[layout]
