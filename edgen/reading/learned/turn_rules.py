@@ -290,8 +290,7 @@ class TurnRules(msgspec.Struct):
         said, whole = turns.said, turns.whole
         if _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated:
             # An end marker or a heading ends a line; a heading may have a number.
-            lasts = () if turns.usual else vocabulary.stopping.find_others(turns.lasts)
-            others = vocabulary.unending.find_others([*lasts])
+            others = set() if turns.usual and not headed else vocabulary.unending.find_others(turns.lasts)
             if others and headed and all(other[:1].isdecimal() for other in others):
                 before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
                 others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
@@ -312,8 +311,8 @@ class TurnRules(msgspec.Struct):
     def _give(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
         if self.tagged:
-            begun = APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said])
-            if is_likely(fold(begun)) or "probab" in fold(begun):  # as in `markup`
+            begun = fold(APART.join([text if len(text) < _SHORT else text[:_WORD] for text in said]))
+            if is_likely(begun) or "probab" in begun:  # as in `markup`
                 return True
         texts: Sequence[str] = ()
         if lined:

@@ -274,10 +274,10 @@ class TurnWords:
         self.stopping = WordMemory(
             lambda word: (
                 ((word[:-1].isalpha() and word[-1] in _ENDS) or _STOPPED.fullmatch(word) is not None)
-                and not (word[0].isdecimal() or any(map(word.lower().__contains__, _LAST_STEMS)))
+                and not any(map(word.lower().__contains__, _LAST_STEMS))
             )
         )
-        """Whether a sentence ends with a word, but neither an end marker nor a heading: `unending`."""
+        """Whether a sentence ends with a word, but no end marker."""
         self.beginning = WordMemory(lambda word: _BEGUN.fullmatch(word) is not None and self.opening[word])
         """Whether a sentence begins with a word, but no label, heading or key."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
