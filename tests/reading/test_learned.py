@@ -173,6 +173,7 @@ def test_marks_of_released_turns_are_read_without_the_general_reader(
         ("CSV", [*WORDS[:6], 'We take "this", "that" and more.', *WORDS[7:]]),
         ("published", [*WORDS[:6], 'Take one", "another one.', *WORDS[7:]]),
         ("TOML inline tables", [*WORDS[:6], "These are two: this and that.", *WORDS[7:15], "I went up."]),
+        ("HTML, spans", [*WORDS[:7], "Why did he (Student nods) do that?", *WORDS[8:]]),
         ("YAML, a map of turns", [*WORDS[:7], 'I don\'t see it. Why? ("no")', *WORDS[8:]]),
         ("mentions, lower case, no colon", [*WORDS[:6], "...", *WORDS[7:]]),
         ("right-aligned name after text", [*WORDS[:6], "...", *WORDS[7:]]),

@@ -259,6 +259,10 @@ class TurnRules(msgspec.Struct):
             near = fold(APART.join(coloned))
             if any(map(near.__contains__, vocabulary.names)):
                 return True  # a label, or a legend's
+        if self.tagged and "(" in turns.kinds:  # a short text between tags may be a name with a note
+            noted = split_words([text for text in turns.said if "(" in text])
+            if not vocabulary.labels.isdisjoint(noted):
+                return True
         begun = turns.said if self.tagged else coloned
         return not vocabulary.plain.have_all([text.partition(" ")[0] for text in begun])
 
