@@ -19,7 +19,7 @@ from edgen.core.text import compile_later
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import find_numbered
-from edgen.reading.learned.turn_codes import DOUBLED, ENTITIES, ESCAPES, SINGLES, decode_turn
+from edgen.reading.learned.turn_codes import DOUBLED, ENTITIES, ESCAPES, PLAIN, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
 from edgen.reading.learned.turn_parts import APART, TurnParts, list_suspects, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
@@ -139,29 +139,9 @@ class TurnRules(msgspec.Struct):
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
                 whole = APART.join(said)
         bare = drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
-        escaped = self.code and ESCAPE_HINTS[self.code] in whole
+        escaped = self.code != PLAIN and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
-        if self.code == SINGLES and "'" in whole.replace("''", ""):
-            return None
-        if self.single and self.code != SINGLES and "''" in whole:
-            return None
-        if self.paired and (":" in marks or len(said[-1]) < _SHORT or (escaped and hold_odd_quotes(said))):
-            return None
-        unfit = self.unfit
-        if self.opener and may_close(said, whole, self.opener, doubled=self.code == DOUBLED):
-            return None
-        if self.mixed:
-            if not stand_in_quotes(said, text):
-                return None
-            if "'" in whole and _STRING_END.search(whole) is not None:
-                return None
-            unfit = unfit - {'"'}
-        if not unfit.isdisjoint(marks):
-            return None
-        # Of brackets, the general reader takes only one whose other half is missing.
-        if self.bracketed and ("(" in marks or ")" in marks) and not all(map(is_bracketed_whole, said)):
-            return None
-        if self.translated and "(" in marks and ends_conversation(whole):
+        if self._may_take(said, whole, text, marks, escaped=escaped):
             return None
         if escaped:
             hint = ESCAPE_HINTS[self.code]
@@ -179,6 +159,32 @@ class TurnRules(msgspec.Struct):
         if "\t" in printed and whole.count("\t") == whole.count("\n\t"):  # lines are indented
             printed = printed.replace("\t", "")
         return marks if printed.isprintable() else None
+
+    def _may_take(self, said: Sequence[str], whole: str, text: str, marks: str, *, escaped: bool) -> bool:
+        """Return whether the general reader may take marks of the turns for the layout's. `marks`: those that
+        are not escaped."""
+        if self.code == SINGLES and "'" in whole.replace("''", ""):
+            return True
+        if self.single and self.code != SINGLES and "''" in whole:
+            return True
+        if self.paired and escaped and hold_odd_quotes(said):
+            return True
+        # The text between two quotation marks and a colon after it may seem to be a label.
+        if self.paired and '"' in marks and (":" in marks or len(said[-1]) < _SHORT):
+            return True
+        unfit = self.unfit
+        if self.opener and may_close(said, whole, self.opener, doubled=self.code == DOUBLED):
+            return True
+        if self.mixed:
+            if not stand_in_quotes(said, text) or ("'" in whole and _STRING_END.search(whole) is not None):
+                return True
+            unfit = unfit - {'"'}
+        if not unfit.isdisjoint(marks):
+            return True
+        # Of brackets, the general reader takes only one whose other half is missing.
+        if self.bracketed and ("(" in marks or ")" in marks) and not all(map(is_bracketed_whole, said)):
+            return True
+        return self.translated and "(" in marks and ends_conversation(whole)
 
     def _may_join(self, said: Sequence[str], whole: str) -> bool:
         """Return whether lines of turns are joined by `joint` alone, and none of them has a margin that only
