@@ -72,8 +72,13 @@ _KEY = 40  # characters of a name or a key before a text
 _FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+(?:[\[{\"'“]|\([\"'\d])")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
-# After these rejections, the labels are searched for by their frame.
-_UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
+# After these rejections, the labels are searched for by their frame: a turn may speak like a refusal.
+_UNFRAMED = (
+    RejectionReason.NO_TURNS,
+    RejectionReason.TOO_SHORT,
+    RejectionReason.ONE_SPEAKER,
+    RejectionReason.REFUSED,
+)
 
 
 def read(

@@ -163,9 +163,7 @@ class TurnRules(msgspec.Struct):
     def _may_take(self, said: Sequence[str], whole: str, text: str, marks: str, *, escaped: bool) -> bool:
         """Return whether the general reader may take marks of the turns for the layout's. `marks`: those that
         are not escaped."""
-        if self.code == SINGLES and "'" in whole.replace("''", ""):
-            return True
-        if self.single and self.code != SINGLES and "''" in whole:
+        if ("'" in whole.replace("''", "")) if self.code == SINGLES else (self.single and "''" in whole):
             return True
         if self.paired and escaped and hold_odd_quotes(said):
             return True

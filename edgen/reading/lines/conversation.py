@@ -20,13 +20,13 @@ from edgen.reading.lines.line import (
     RoleLine,
     cut_at_end,
     drop_nested,
-    follow_texts,
     have_two_speakers,
     look_inside,
     split_groups,
     strip_half_marks,
     take_note,
 )
+from edgen.reading.lines.order import follow_texts
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
@@ -64,7 +64,7 @@ _BELOW_BLANK = compile_later(
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
-_PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
+_PAIRED = RolePattern(r"(?<=[.!?…\"”)])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
 # Labels inside of a line, what may separate them, and the marks before and after them.
 _SEPARATED = RolePattern(
     r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?:\[(?=(?:ROLE):))?(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"

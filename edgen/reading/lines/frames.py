@@ -82,7 +82,8 @@ def _cut_text(text: str, roles: RoleWords) -> Lines | None:
     defined, below = read_legend(text, roles)
     if defined is not None:
         labels = [label for label in _find_labels(text, defined) if label.start >= below]
-        return _cut_at_labels(text, labels, defined=True)
+        if (cut := _cut_at_labels(text, labels, defined=True)) is not None:
+            return cut
     known = list_known_speakers(roles).select_within(text)
     return (
         _cut_at_labels(text, _find_labels(text, known))

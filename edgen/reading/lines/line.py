@@ -22,7 +22,6 @@ from edgen.reading.text.characters import find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
-_FEW = 3  # labels below their texts, the last one aside
 _SCANNER = json.JSONDecoder()
 _TRIPLE = ('"""', "'''")
 TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
@@ -96,22 +95,6 @@ def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
     for line, body in zip(kept, bodies[1:], strict=True):
         line.body = "".join(body)
     return Lines("".join(pieces), list(kept))
-
-
-def follow_texts(found: Lines) -> bool:
-    """Return whether all labels stand below the texts that they name, each before a blank line."""
-    if found.lines[0].kind == "colon":
-        return False
-    bodies = [line.body for line in found.lines[:-1]]
-    before = [found.lead, *bodies]
-    return (
-        len(bodies) >= _FEW
-        and all(text.strip() and not text.rstrip(" \t").endswith(("\n", "|>")) for text in before)
-        and all(
-            body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
-            for body in bodies
-        )
-    )
 
 
 def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:

@@ -294,9 +294,9 @@ def _follow_texts(rewritten: str) -> bool:
 
 
 def _ends_as_speech(text: str) -> bool:
-    """Return whether the last line of a text is a sentence, its tags aside."""
-    words = _ANY_TAG.sub(" ", text).strip().rpartition("\n")[2]
-    return words[-1:] in _STOPS and words.count(" ") > _FEW_LABELS
+    """Return whether the last line of a text ends as a sentence does, its tags aside."""
+    words = _ANY_TAG.sub(" ", text).strip()
+    return words[-1:] in _STOPS
 
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
