@@ -118,28 +118,10 @@ class Layout(msgspec.Struct):
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
         """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
         may be shown. None if the text departs from the layout."""
-        written = text if self.rewrite is None else self.rewrite.apply(text)
-        if self.notes is not None and written is not None:
-            written = self.notes.blank(written, vocabulary)
-        if written is None:
+        opened = self._open(text, vocabulary)
+        if opened is None:
             return None
-        text = written
-        start = self._skip_head(text, vocabulary)
-        if start < 0:
-            return None
-        given = None
-        if self.told is not None:
-            before, *found = self.told.split(text)
-            if len(found) != 2:
-                return None
-            given, text = found[0], before + found[1]  # after the head
-        if self.counted and self.below is None and text[:start].rpartition("\n")[2] != self.counted[0]:
-            return None
-        body = text[start:]
-        if self.below is not None:
-            given, _, body = body.partition(self.below)
-            if not VALUE.fullmatch(given):
-                return None
+        text, body, given = opened
         body, foot = self._split_foot(body) if self.rows else (body, "")
         cut = self._cut(body)
         if cut is None:
@@ -181,6 +163,33 @@ class Layout(msgspec.Struct):
         turns = tuple(map(Turn, speakers, said))
         result = Conversation(turns, probability, ended_by, repairs)
         return result, [turns[number] for number in suspects]
+
+    def _open(self, text: str, vocabulary: TurnWords) -> tuple[str, str, str | None] | None:
+        """Return a text without its rewrites, notes and a probability between turns; the part of it after the
+        head; and a probability that stands before its end. None if the text departs from the layout."""
+        written = text if self.rewrite is None else self.rewrite.apply(text)
+        if self.notes is not None and written is not None:
+            written = self.notes.blank(written, vocabulary)
+        if written is None:
+            return None
+        text = written
+        start = self._skip_head(text, vocabulary)
+        if start < 0:
+            return None
+        given = None
+        if self.told is not None:
+            before, *found = self.told.split(text)
+            if len(found) != 2:
+                return None
+            given, text = found[0], before + found[1]  # after the head
+        if self.counted and self.below is None and text[:start].rpartition("\n")[2] != self.counted[0]:
+            return None
+        body = text[start:]
+        if self.below is not None:
+            given, _, body = body.partition(self.below)
+            if not VALUE.fullmatch(given):
+                return None
+        return text, body, given
 
     def _note_silence(self, repairs: tuple[str, ...]) -> tuple[str, ...]:
         """Return the repairs of a reply with a turn of dots among its turns, in the order of `assemble`;
