@@ -112,7 +112,7 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
     row: dict[str, Any] = {"slug": run.slug, "name": facts.name, "run": facts.run, "problem": facts.problem}
     status = facts.status
     if status is None:
-        return {**row, "state": "unreadable"}
+        return {**row, "state": "unreadable", "divided": False}
     work, now, pulse = facts.work, time.time(), _find_pulse(run)
     rundir = RunFolder(run.path)
     divided = not rundir.begun and bool(rundir.partitions())  # they are not merged yet
