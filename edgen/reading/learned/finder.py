@@ -240,8 +240,9 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     openers = {label[-1:] for label in (top, *gaps)}
     opener = openers.pop() if len(openers) == 1 else ""
     labels = "".join([label[label.rfind("\n") + 1 : -1] for label in (top, *gaps)])
-    # Only lines hold quotation marks as they are, and only after labels without any.
+    # Only lines hold quotation marks as they are, and only after labels without any; JSON does not.
     bare = opener in ('"', "“") and _STRUCTURE.isdisjoint(labels) and top[-2:-1] not in COLUMNS
+    bare = bare and all(gap.count('"') <= 2 for gap in gaps)
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {APART, "(", ")", *'"' * bare},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
