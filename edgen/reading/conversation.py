@@ -207,7 +207,8 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
         if around is None and parsed.cut:
             return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
         return around or in_json
-    if parsed is not None and in_json is ALL_EMPTY and not surroundings.has_words(parsed.before):
+    alone = parsed is not None and not any(map(surroundings.has_words, (parsed.before, parsed.after)))
+    if alone and in_json is ALL_EMPTY:
         return in_json
     in_lines = _read_lines(text, repairs, roles)
     # A list of one turn in JSON says more about what is wrong than lines without a turn.

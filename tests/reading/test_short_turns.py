@@ -70,3 +70,13 @@ def test_the_second_turn_of_a_line_follows_any_end_of_the_first(mark: str) -> No
     result = read("\n".join([*lines, "PROBABILITY: 0.4"]))
     assert isinstance(result, Conversation), result
     assert [said.role for said in result.turns] == ["Teacher", "Student"] * 3
+
+
+def test_a_first_turn_of_dots_is_not_all_of_a_reply() -> None:
+    turns = [
+        f'```json\n{{"{role}": "{text}"}}\n```'
+        for role, text in zip(("teacher", "student") * 2, LONG, strict=True)
+    ]
+    result = read("\n".join(['```json\n{"student": "..."}\n```', *turns]))
+    assert isinstance(result, Conversation), result
+    assert [said.text for said in result.turns] == [*LONG]
