@@ -45,7 +45,7 @@ _VARYING = compile_later(
     rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
 )  # what is not the same in each label
 _NAMED = compile_later(r"[^\W\d_]\"")  # a name in quotation marks
-_LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark before a turn
+_LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark that the general reader keeps before a turn with `«`
 
 
 def find_layout(
@@ -220,7 +220,6 @@ def _blank_behind(behind: Behind, result: Conversation, vocabulary: TurnWords) -
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
     """Return the layout of these texts; `find_fixed_layout` adds its code and what may follow the turns."""
     top, head, below, gaps, before, order, _ = texts
-    spoken = [turn.role for turn in result.turns]
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps)
@@ -230,21 +229,15 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
-    directed = not any(map(before_turns.__contains__, "[]"))
-    firsts, lasts = _list_edges(top, gaps)
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
     inline = called and bool(beside)
-    # After `«` in a turn, the general reader keeps a mark before it.
     marks += ["*_"] * inline + ["«"] * (_LEADING.search(top) is not None)
+    edges = _list_edges(top, gaps)
     own = match_own_words(_find_last_line(top), before, vocabulary)
-    openers = {label[-1:] for label in (top, *gaps)}
-    opener = openers.pop() if len(openers) == 1 else ""
-    labels = "".join([label[label.rfind("\n") + 1 : -1] for label in (top, *gaps)])
-    # Only lines hold quotation marks as they are, and only after labels without any; JSON does not.
-    bare = opener in ('"', "“") and _STRUCTURE.isdisjoint(labels) and top[-2:-1] not in COLUMNS
-    bare = bare and all(gap.count('"') <= 2 for gap in gaps)
+    opener, labels = _find_opener(top, gaps)
+    held = '"' * _hold_bare_quotes(opener, labels, top, gaps)
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {APART, "(", ")", *'"' * bare},
+        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {APART, "(", ")", *held},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
@@ -260,24 +253,23 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         parted=any(any(map(str.isalnum, gap.rpartition("\n")[0])) for gap in gaps),
         own=own,
         unowned=WordMemory(partial(begins_no_line, own)),
-        directed=directed,
-        firsts=firsts,
-        lasts=lasts,
+        directed=not any(map(before_turns.__contains__, "[]")),
+        firsts=edges[0],
+        lasts=edges[1],
         code=PLAIN,
     )
     between = sorted({*order} or before, key=len, reverse=True)
-    json = '"＂' in marks and ("{" in top or "[" in top)
     return Layout(
         "",
         blank_line + line if free else head,
-        spoken[0],
+        result.turns[0].role,
         {} if order else {gap: before[gap] for gap in between},
         numbered="0" in "".join(between),
         lettered=False,
         counted=[],
         uncounted=[],
         rows=bool(beside) and not order,
-        json=json,
+        json='"＂' in marks and ("{" in top or "[" in top),
         turns=turns,
         between=match_any(between),
         tails={},
@@ -285,6 +277,22 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         order=order,
         aside=free,
     )
+
+
+def _find_opener(top: str, gaps: Sequence[str]) -> tuple[str, str]:
+    """Return the last character of all labels, nothing if they differ; and the last lines of labels without
+    it."""
+    openers = {label[-1:] for label in (top, *gaps)}
+    opener = openers.pop() if len(openers) == 1 else ""
+    return opener, "".join([label[label.rfind("\n") + 1 : -1] for label in (top, *gaps)])
+
+
+def _hold_bare_quotes(opener: str, labels: str, top: str, gaps: Sequence[str]) -> bool:
+    """Return whether turns hold quotation marks as they are: only lines do, and only after labels without
+    any; JSON does not."""
+    if opener not in ('"', "“") or not _STRUCTURE.isdisjoint(labels) or top[-2:-1] in COLUMNS:
+        return False
+    return all(gap.count('"') <= 2 for gap in gaps)
 
 
 def _list_edges(top: str, gaps: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
