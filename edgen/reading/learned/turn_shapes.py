@@ -90,11 +90,12 @@ def share_beginning(said: Sequence[str], firsts: str, lasts: str) -> bool:
         if first.isalnum():
             if len(alike) >= most and _LABEL.search(start) is not None:
                 return True
+        # `frames` takes a mark of three quarters. Emphasis of a part of a turn, and brackets, have two marks.
         elif (
             (first not in _CLOSINGS and 3 * len(said) <= 4 * firsts.count(first))
             or first in start
             or max(lasts.count(first), _count_unclosed(alike, first)) >= few
-        ):  # as in `frames`
+        ):
             return True
     seconds = "".join([text[1:2] for text in said])
     if seconds.replace(" ", "").isalpha():
