@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
+from typing import NamedTuple
 
 from bench.asked_layouts import ASKED
 from bench.fresh_layouts import FRESH
-from bench.replies import LAYOUTS
+from bench.replies import LAYOUTS, Exchange, exchanges
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
 from bench.written_layouts import WRITTEN
@@ -45,8 +46,10 @@ def yardstick(text: str) -> Conversation:
     return Conversation(tuple(turns), None if found is None else float(found[1]), turns[-1].role)
 
 
-def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Sequence[str]]) -> list[float]:
-    """Return the mean CPU of each reader for one of its texts.
+def microseconds(
+    readers: Sequence[Callable[[str], object]], texts: Sequence[Sequence[str]]
+) -> list[list[float]]:
+    """Return the CPU of each reader for each of its texts.
 
     It is the least of many rounds, since other work only adds time. The readers take turns, so that a busy
     machine slows all of them.
@@ -58,26 +61,49 @@ def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Seq
                 started = time.perf_counter_ns()
                 read_one(some[number])
                 times[number] = min(times[number], time.perf_counter_ns() - started)
-    return [sum(times) / REPLIES / 1000 for times in least]
+    return [[time_ / 1000 for time_ in times] for times in least]
 
 
-def measure_layouts() -> tuple[dict[str, tuple[float, float]], list[float]]:
-    """Return the yardsticks that a reply of 16 turns takes in each layout, learned and not, and the time of
-    the yardstick in the rounds of each, in µs."""
+class Cost(NamedTuple):
+    """What the replies of one layout take to read, in yardsticks."""
+
+    known: list[float]  # of each reply, once the layout is learned
+    unknown: list[float]  # before
+
+
+def measure_layouts(words: Sequence[Exchange] = ()) -> tuple[dict[str, Cost], list[float]]:
+    """Return the cost of replies of 16 turns in each layout, and the time of the yardstick in the rounds of
+    each, in µs. `words`: exchanges in place of the benchmark's own, which the yardstick always reads."""
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
+    exchanges[:] = words
     units = []
-    took: dict[str, tuple[float, float]] = {}
+    took: dict[str, Cost] = {}
     find_layouts.cache_clear()
     for name, layout in EVERY.items():
         texts = [layout(number) for number in range(REPLIES)]
         for text in texts[:3]:
             read(text)
-        unit, known, unknown = microseconds(
+        one, *others = microseconds(
             (yardstick, read, lambda text: read_unknown(text, TEACHER_STUDENT)), (published, texts, texts)
         )
-        units.append(unit)
-        took[name] = (known / unit, unknown / unit)
+        units.append(unit := mean(one))
+        took[name] = Cost(*[[time_ / unit for time_ in times] for times in others])
     return took, units
+
+
+def summarise(took: Mapping[str, Cost], units: Sequence[float]) -> None:
+    """Print the cost of layouts: the mean of a layout's replies, and the share of single replies."""
+    print(
+        f"  the yardstick: {min(units):.1f} µs here, {median(units):.1f} in the median; {QUIET} on a quiet core"
+    )
+    for what, costs in zip(("learned", "not learned yet"), zip(*took.values(), strict=True), strict=True):
+        means = [*map(mean, costs)]
+        every = [cost for some in costs for cost in some]
+        within, single = (sum(cost * QUIET <= MOST for cost in some) for some in (means, every))
+        print(
+            f"  {what}: median {median(means):.2f} yardsticks, worst {max(means):.2f}; {within} of {len(means)} layouts"
+            f" and {single / len(every):.1%} of replies take at most {MOST} µs on a quiet core"
+        )
 
 
 def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
@@ -87,15 +113,8 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
     are read in one process.
     """
     took, units = measure_layouts()
-    for name, (known, unknown) in sorted(took.items(), key=lambda item: item[1]):
+    for name, cost in sorted(took.items(), key=lambda item: mean(item[1].known)):
         invented = " (invented)" if name in INVENTED else ""
+        known, unknown = map(mean, cost)
         print(f"  {name}{invented}: {known:.2f} yardsticks; before it is learned {unknown:.2f}")
-    print(
-        f"  the yardstick: {min(units):.1f} µs here, {median(units):.1f} in the median; {QUIET} on a quiet core"
-    )
-    for what, times in zip(("learned", "not learned yet"), zip(*took.values(), strict=True), strict=True):
-        within = sum(time_ * QUIET <= MOST for time_ in times)
-        print(
-            f"  {what}: median {median(times):.2f} yardsticks, worst {max(times):.2f}; {within} of {len(times)} layouts"
-            f" take at most {MOST} µs on a quiet core"
-        )
+    summarise(took, units)
