@@ -157,7 +157,7 @@ def measure(
     if helpers is not None:
         own = helpers.share(own)
     plan = data.plan()
-    shared = Shared(data, partial(find, "measure"), planned=plan is not None)
+    shared = Shared(data, planned=plan is not None)
     shared.gathered = None if helpers is None else helpers.gathered
     shared.start([OVERVIEW.name, *own])
     see = [shared.see, *(observer.see for observer in observers)]

@@ -138,7 +138,7 @@ def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence
     samples = [(sample, cut(sample.turns)) for sample, _ in zip(data.samples(), range(_TRIED), strict=False)]
     took: dict[str, float] = {}
     for name in names:
-        shared = Shared(data, partial(find, "measure"))
+        shared = Shared(data)
         shared.start([name])
         began = time.process_time()
         for sample, words in samples:
