@@ -85,7 +85,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/secret_leaks.py": ("edgen.core.registry", "edgen.reading"),
     # Measures whose work the engine has elsewhere as well: layers, pairs, texts.
     "edgen/evaluation/measures/labels.py": ("edgen.config.label_set", "edgen.evaluation", "edgen.stats.clusters"),
-    "edgen/evaluation/measures/calibration_logprobs.py": ("edgen.preferences.render",),
+    "edgen/evaluation/measures/calibration.py": ("edgen.preferences.render",),
     "edgen/evaluation/measures/diversity.py": ("edgen.evaluation.texts",),
     "edgen/evaluation/measures/duplicates.py": ("edgen.evaluation.texts",),
 }  # fmt: skip
