@@ -25,11 +25,10 @@ from typing import Any
 from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import OwnCount, make_value_type
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
-from edgen.evaluation.shared import Shared
+from edgen.evaluation.shared import Faults, Shared
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest_turns
 from edgen.runtime.processes import HERE, Processes, Work

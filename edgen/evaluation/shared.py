@@ -10,14 +10,15 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, make_plugin_error, refuse_value
 from edgen.core.text import describe_type
-from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, copy_for_plugin
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
 
 V_co = TypeVar("V_co", covariant=True)
+Faults = dict[str, FaultyPluginError]
+"""The errors of plugins' measures that raised and are left out, by the measure's name."""
 
 
 class Observer(Protocol):
@@ -109,6 +110,17 @@ class Shared:
             except FaultyPluginError as fault:
                 self.faults[name] = fault
         return found
+
+
+def leave_out(name: str, error: BaseException, faults: Faults, about: str = "") -> None:
+    """Note in `faults` the error of a plugin's measure. `about`: the purpose of the call that raised it.
+
+    Raises the error itself if the measure is one of edgen's own, or the error a signal's.
+    """
+    fault = make_plugin_error("measure", name, error, about)
+    if not isinstance(fault, FaultyPluginError):
+        raise fault
+    faults[name] = fault
 
 
 def is_foreign(name: str) -> bool:
