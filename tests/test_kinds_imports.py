@@ -45,8 +45,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     # Its sentences come from a section of the space file; the scene is the subject of the simulator's talk.
     "edgen/simulator/phrases/section.py": ("edgen.space",),
     "edgen/domains/forum/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
-    "edgen/evaluation/measures/mentioned.py": ("edgen.space.model", "edgen.space.phrases"),
-    "edgen/evaluation/measures/recited.py": ("edgen.space.model", "edgen.space.phrases"),
+    "edgen/evaluation/measures/personas.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain belong to no kind.
     "edgen/domains/retrieval/signatures.py": ("edgen.execution.progress",),
@@ -86,7 +85,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/secret_leaks.py": ("edgen.core.registry", "edgen.reading"),
     # Measures whose work the engine has elsewhere as well: layers, pairs, texts.
     "edgen/evaluation/measures/labels.py": ("edgen.config.label_set", "edgen.evaluation", "edgen.stats.clusters"),
-    "edgen/evaluation/measures/calibration_logprobs.py": ("edgen.preferences.render",),
+    "edgen/evaluation/measures/calibration.py": ("edgen.preferences.render",),
     "edgen/evaluation/measures/diversity.py": ("edgen.evaluation.texts",),
     "edgen/evaluation/measures/duplicates.py": ("edgen.evaluation.texts",),
 }  # fmt: skip

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import pytest
 
-from edgen.core.registry import find
 from edgen.core.values import Conversation, Request
 from edgen.evaluation.sample import DataSet, Sample, cut
 from edgen.evaluation.shared import Shared
@@ -104,7 +103,7 @@ def figures(job: str, *, served: bool = False) -> dict[str, Any]:
         roles=plan.space.roles,
         find_space=lambda: plan.space,
     )
-    shared = Shared(data, partial(find, "measure"))
+    shared = Shared(data)
     shared.start(["mentioned", "recited", "echoes"])
     for index, one in said.items():
         sample = Sample(

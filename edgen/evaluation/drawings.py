@@ -241,8 +241,8 @@ def draw_histograms(
 
 
 def explain_histograms(rows: Sequence[HistogramBars]) -> str:
-    """Return a sentence on how to read a drawing of these distributions."""
-    if sum(1 for row in rows if row.distribution.n) <= 3:
+    """Return a sentence on how to read a drawing of these distributions, all with data."""
+    if len(rows) <= 3:
         return "The dashed line is the median."
     return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
 

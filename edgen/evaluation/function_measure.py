@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from edgen.core.errors import InputError
 from edgen.core.text import describe_type, shorten
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.yaml_values import shorten_word
+from edgen.evaluation.aggregate_sums import MeanSum, ShareSum
 from edgen.evaluation.aggregates import Mean, Share
 from edgen.evaluation.compared import Compared
 from edgen.evaluation.measure import Measure, OwnComparisons, OwnCount
@@ -28,7 +29,7 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.shared import Shared
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
-from edgen.stats.intervals import Estimate, average, share
+from edgen.stats.intervals import Estimate, share
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST_TEXTS = 50  # maximum texts of a column with a share of their own
@@ -169,46 +170,39 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
 
 
 class _OwnCount:
+    """The running count of a function's columns, by the types of their values."""
+
     def __init__(self, measure: OwnMeasure) -> None:
         self._measure = measure
-        self._numbers: dict[str, list[tuple[float, int]]] = defaultdict(list)
-        self._truths: dict[str, list[tuple[float, int]]] = defaultdict(list)
-        self._texts: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._means: defaultdict[str, MeanSum] = defaultdict(lambda: MeanSum(sized=False))
+        self._shares: defaultdict[str, ShareSum] = defaultdict(ShareSum)
+        self._texts: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        scenario = sample.scenario.index
         for column, value in self._measure.call(sample).items():
             if isinstance(value, str):
-                self._texts[column].append((value, scenario))
-            elif isinstance(value, bool):
-                self._truths[column].append((value, scenario))
-            elif isinstance(value, int | float):
-                self._numbers[column].append((value, scenario))
+                self._texts[column].append((value, sample.scenario.index))
+            else:
+                kind = self._shares if isinstance(value, bool) else self._means
+                kind[column].add(sample, value, None)
 
     def result(self) -> OwnFigures:
-        texts: dict[str, dict[str, Estimate]] = {}
-        for column, said in self._texts.items():
-            counts: dict[str, int] = defaultdict(int)
-            for text, _ in said:
-                counts[text] += 1
-            common = sorted(counts, key=lambda text: (-counts[text], text))[:_MOST_TEXTS]
-            texts[column] = _make_estimates(
-                {text: [(own == text, place) for own, place in said] for text in common}, share
-            )
         return OwnFigures(
-            means=_make_estimates(self._numbers, average),
-            shares=_make_estimates(self._truths, share),
-            texts=texts,
+            means=_drop_missing({column: one.result() for column, one in self._means.items()}),
+            shares=_drop_missing({column: one.result() for column, one in self._shares.items()}),
+            texts={column: _compute_shares(said) for column, said in self._texts.items()},
         )
 
 
-def _make_estimates(
-    values: Mapping[str, list[tuple[float, int]]], estimate: Callable[..., Estimate | None]
-) -> dict[str, Estimate]:
-    found = {
-        name: estimate([value for value, _ in seen], [place for _, place in seen])
-        for name, seen in values.items()
-    }
+def _compute_shares(said: Sequence[tuple[str, int]]) -> dict[str, Estimate]:
+    """Return the share of each of the most frequent texts. `said`: texts, each with its scenario."""
+    counts = Counter(text for text, _ in said)
+    common = sorted(counts, key=lambda text: (-counts[text], text))[:_MOST_TEXTS]
+    scenarios = [scenario for _, scenario in said]
+    return _drop_missing({text: share([own == text for own, _ in said], scenarios) for text in common})
+
+
+def _drop_missing(found: Mapping[str, Estimate | None]) -> dict[str, Estimate]:
     return {name: one for name, one in found.items() if one is not None}
 
 

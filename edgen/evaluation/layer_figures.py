@@ -20,10 +20,11 @@ from edgen.config.label_set import LabelSet, find_majority, make_inline_set
 from edgen.core.text import join_list
 from edgen.reading.answers.unit_labels import Labels
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
-from edgen.stats.clusters import ClusterSums, Floats
+from edgen.stats.clusters import ClusterSums
 from edgen.stats.confusion import Confusion, ConfusionCounts
 from edgen.stats.intervals import Estimate, average, share
 from edgen.stats.label_figures import LabelCounts, LabelFigures
+from edgen.stats.resampling import Floats
 from edgen.store.layers import UnitLabels
 
 THIRDS = ("first", "middle", "last")

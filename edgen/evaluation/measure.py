@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from edgen.core import registry
 from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.plugins.faults import list_items, refuse_value
 from edgen.core.registry import part_of
@@ -30,7 +29,7 @@ from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.panels import AnyPanel
 from edgen.evaluation.sample import Sample, Words, copy_for_plugin, make_sample_of_facts
-from edgen.evaluation.shared import Count, Shared
+from edgen.evaluation.shared import Count, Shared, is_foreign
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
@@ -189,9 +188,8 @@ class Measure(Generic[V]):
         if isinstance(self, OwnCount):
             count = self.start(shared)
             if missing := [name for name in ("see", "result") if not callable(getattr(count, name, None))]:
-                refuse_value(
-                    "measure", self.name, f"has a count without the method `{missing[0]}`: {count!r}"
-                )
+                said = f"has a count without the method `{missing[0]}`: {count!r}"
+                refuse_value("measure", self.name, said)
             return count
         whole = part_of(self, NeedsDataSet)
         if (read := whole.column_reader(shared)) is None:
@@ -209,11 +207,8 @@ class Measure(Generic[V]):
             found = whole.finish(figures, shared)
             names = [one.name for one in self.aggregates]
             if not isinstance(found, Mapping) or {*found} != {*names}:
-                refuse_value(
-                    "measure",
-                    self.name,
-                    f"has a `finish` that did not return a mapping of {join_list(names)}",
-                )
+                said = f"has a `finish` that did not return a mapping of {join_list(names)}"
+                refuse_value("measure", self.name, said)
             made: V = self._value_type(**found)
             return made
 
@@ -252,9 +247,7 @@ class Measure(Generic[V]):
     @cached_property
     def _is_foreign(self) -> bool:
         """True for a measure of a plugin or a user."""
-        return (
-            registry.is_added("measure", self.name) or registry.find_plugin("measure", self.name) is not None
-        )
+        return is_foreign(self.name)
 
 
 def make_value_type(measure: Measure[Any]) -> type[Any]:

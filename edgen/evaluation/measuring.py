@@ -16,11 +16,10 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.registry import PluginError, find, find_all, list_names, part_of
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
-from edgen.evaluation.shared import Observer, Shared
+from edgen.evaluation.shared import Faults, Observer, Shared
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.evaluation.views import list_lines, show
@@ -157,7 +156,7 @@ def measure(
     if helpers is not None:
         own = helpers.share(own)
     plan = data.plan()
-    shared = Shared(data, partial(find, "measure"), planned=plan is not None)
+    shared = Shared(data, planned=plan is not None)
     shared.gathered = None if helpers is None else helpers.gathered
     shared.start([OVERVIEW.name, *own])
     see = [shared.see, *(observer.see for observer in observers)]

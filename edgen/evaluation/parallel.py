@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import itertools
 import pickle
 import time
@@ -21,17 +20,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import OwnCount, make_value_type
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
-from edgen.evaluation.shared import Shared
+from edgen.evaluation.shared import Faults, Shared
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest_turns
 from edgen.runtime.processes import HERE, Processes, Work
@@ -43,24 +40,16 @@ Found = tuple[dict[str, Any], Faults]
 Gathered = tuple[GatheredShingles, list[bytes]]
 
 
-class Parts:
+class Parts(contextlib.ExitStack):
     """The measures of one arm of a data set, in this process and others; a context that ends the others.
     `gathered` waits for the shingles of all conversations; None if the others do not cut them."""
 
     def __init__(self, paths: Sequence[Path], arm: str, workers: int, on: str | None) -> None:
+        super().__init__()
         self._paths = [path.absolute() for path in paths]
         self._arm, self._workers, self._on = arm, workers, on or HERE
-        self._stack = contextlib.ExitStack()
         self._results: Future[Gathered] | None = None
         self.gathered: Callable[[], GatheredShingles] | None = None
-
-    def __enter__(self) -> Parts:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
     def share(self, names: Sequence[str]) -> list[str]:
         """Distribute these measures over the processes; return the names of this process's measures."""
@@ -83,8 +72,8 @@ class Parts:
     def _start(self, count: int, work: Iterable[Work]) -> None:
         """Begin work in several processes. A thread takes the results in order, so that ranges follow each
         other."""
-        thread = self._stack.enter_context(ThreadPoolExecutor(1))
-        results = self._stack.enter_context(Processes(count, self._on)).iterate_results(work)
+        thread = self.enter_context(ThreadPoolExecutor(1))
+        results = self.enter_context(Processes(count, self._on)).iterate_results(work)
         self._results = thread.submit(_gather, results)
 
     def _wait(self) -> Gathered:
@@ -97,7 +86,7 @@ class Parts:
         faults: Faults = {}
         for pickled in () if self._results is None else self._wait()[1]:
             found, failed = pickle.loads(pickled)  # noqa: S301 - from a process started here
-            values |= found
+            values |= {name: _join_value(name, value) for name, value in found.items()}
             faults |= {name: FaultyPluginError(said) for name, said in failed.items()}
         return values, faults
 
@@ -138,7 +127,7 @@ def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence
     samples = [(sample, cut(sample.turns)) for sample, _ in zip(data.samples(), range(_TRIED), strict=False)]
     took: dict[str, float] = {}
     for name in names:
-        shared = Shared(data, partial(find, "measure"))
+        shared = Shared(data)
         shared.start([name])
         began = time.process_time()
         for sample, words in samples:
@@ -156,23 +145,20 @@ def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence
 
 
 def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> bytes:
-    """Return, pickled, the values of measures and the faults of plugins' measures. Structs made from
-    aggregates are pickled by measure and fields."""
+    """Return, pickled, the values of measures and the faults of plugins' measures."""
     quality = measure(_open(paths, arm), names)
-    made = {type(value): name for name, value in quality.values.items()}
-
-    class PartPickler(pickle.Pickler):
-        def reducer_override(self, value: Any) -> Any:
-            name = made.get(type(value))
-            if name is not None and type(value) is make_value_type(find("measure", name)):
-                fields = {field: getattr(value, field) for field in value.__struct_fields__}
-                return _make_value, (name, fields)
-            return NotImplemented
-
-    out = io.BytesIO()
-    PartPickler(out).dump((quality.values, {name: str(fault) for name, fault in quality.faults.items()}))
-    return out.getvalue()
+    values = {name: _split_value(name, value) for name, value in quality.values.items()}
+    return pickle.dumps((values, {name: str(fault) for name, fault in quality.faults.items()}))
 
 
-def _make_value(name: str, fields: dict[str, Any]) -> Any:
-    return make_value_type(find("measure", name))(**fields)
+def _split_value(name: str, value: Any) -> Any:
+    """Return a value for another process: as its fields if its struct was made from the measure's
+    aggregates."""
+    own = isinstance(find("measure", name), OwnCount)
+    return value if own else {field: getattr(value, field) for field in value.__struct_fields__}
+
+
+def _join_value(name: str, value: Any) -> Any:
+    """Return the value of which another process gave what `_split_value` returns."""
+    one = find("measure", name)
+    return value if isinstance(one, OwnCount) else make_value_type(one)(**value)

@@ -10,14 +10,15 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, make_plugin_error, refuse_value
 from edgen.core.text import describe_type
-from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, copy_for_plugin
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
 
 V_co = TypeVar("V_co", covariant=True)
+Faults = dict[str, FaultyPluginError]
+"""The errors of plugins' measures that raised and are left out, by the measure's name."""
 
 
 class Observer(Protocol):
@@ -37,11 +38,10 @@ class Count(Observer, Protocol[V_co]):
 class Shared:
     """The counts of one data set's measures, and their shared data."""
 
-    def __init__(self, data: DataSet, find: Callable[[str], Any], *, planned: bool = False) -> None:
+    def __init__(self, data: DataSet, *, planned: bool = False) -> None:
         self.data = data
         self.planned = planned  # whether the data set has a plan with outcomes
         self.gathered: Callable[[], GatheredShingles] | None = None  # see `Parts.gathered`
-        self._find = find
         self._counts: dict[str, Count[Any]] = {}
         self._foreign: set[str] = set()  # names of measures of plugins and users
         self._results: dict[str, Any] = {}
@@ -58,11 +58,8 @@ class Shared:
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:
-                    self._counts[name] = self._find(name).begin_count(self)
-                    if (
-                        registry.is_added("measure", name)
-                        or registry.find_plugin("measure", name) is not None
-                    ):
+                    self._counts[name] = registry.find("measure", name).begin_count(self)
+                    if is_foreign(name):
                         self._foreign.add(name)
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     leave_out(name, error, self.faults)
@@ -98,7 +95,7 @@ class Shared:
             try:
                 value = self._counts[name].result()
                 if registry.find_plugin("measure", name) is not None:
-                    _require_value(self._find(name), value)
+                    _require_value(registry.find("measure", name), value)
             except BaseException as error:  # noqa: BLE001 - raised again
                 blame("measure", name, error)
             self._results[name] = value
@@ -113,6 +110,22 @@ class Shared:
             except FaultyPluginError as fault:
                 self.faults[name] = fault
         return found
+
+
+def leave_out(name: str, error: BaseException, faults: Faults, about: str = "") -> None:
+    """Note in `faults` the error of a plugin's measure. `about`: the purpose of the call that raised it.
+
+    Raises the error itself if the measure is one of edgen's own, or the error a signal's.
+    """
+    fault = make_plugin_error("measure", name, error, about)
+    if not isinstance(fault, FaultyPluginError):
+        raise fault
+    faults[name] = fault
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a measure is a plugin's or a user's."""
+    return registry.is_added("measure", name) or registry.find_plugin("measure", name) is not None
 
 
 def _require_value(measure: Any, value: Any) -> None:

@@ -12,10 +12,10 @@ from edgen.core.plugins.faults import refuse_value, require_type
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block
-from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
+from edgen.evaluation.shared import Faults, leave_out
 
 V = TypeVar("V")
 _MOST_SHOWN = 100_000  # maximum lines, tiles or other parts of a measure

@@ -55,11 +55,6 @@ class _Said:
     def __getattr__(self, name: str) -> _Said:
         return _Said(None if self._value is None else getattr(self._value, name), self._fields)
 
-    @property
-    def figure(self) -> Any:
-        """The figure itself."""
-        return self._value
-
     def __format__(self, form: str) -> str:
         found = self._value
         if found is None:
@@ -75,7 +70,7 @@ class _Said:
         if form.startswith("of "):
             return self._format_part(form.removeprefix("of "))
         if form.startswith("/"):
-            return f"{found:,} = {percent(found / self._fields[form[1:]].figure)}"
+            return f"{found:,} = {percent(found / self._fields[form[1:]]._value)}"
         if isinstance(found, Mapping):
             return _format_mapping(found, form)
         if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
@@ -90,7 +85,7 @@ class _Said:
         return format(found, form or ("," if isinstance(found, int) else ""))
 
     def _format_part(self, things: str) -> str:
-        whole = self._fields[things].figure
+        whole = self._fields[things]._value
         if whole is None:
             return quantity(self._value, things.removesuffix("s"))
         return f"{self._value:,} of {whole:,} {things} = {percent(self._value / whole) if whole else 'none'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from edgen.core.text import (
@@ -17,8 +17,16 @@ from edgen.core.text import (
     quantity,
 )
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
-from edgen.evaluation.drawings import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
-from edgen.stats.ratios import RatioEstimate
+from edgen.evaluation.drawings import (
+    Axis,
+    Block,
+    Interval,
+    Intervals,
+    Picture,
+    Table,
+    describe_rows,
+    label_with_arm,
+)
 from edgen.stats.significance import SIGNIFICANT
 
 _MOST = 20  # most rows of a forest
@@ -26,6 +34,13 @@ _DRAWN = 4  # most arms whose pictures are not collapsed
 _NAMED = 6  # most metrics without difference that are listed
 _ACROSS = 4  # most arms next to each other in a table
 _Row = tuple[Metric, Difference, Interval]
+
+
+def render_comparison(comparison: ComparisonResult) -> Iterator[Block]:
+    """Yield the pictures of a comparison, sentences on arms without one, and the tables of differences."""
+    yield from draw_forests(comparison)
+    yield from describe_identical_arms(comparison)
+    yield from tabulate_differences(comparison)
 
 
 def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
@@ -171,59 +186,53 @@ def _is_significant(difference: Difference) -> bool:
 def tabulate_values(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every metric's value in each arm with its 95% interval; a star marks a difference from the
     baseline. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
-    labels = [arm.label for arm in comparison.arms]
-    for names, title in _split_arms(labels):
-        rows = []
-        for metric in comparison.metrics:
-            starred = {d.arm for d in metric.differences if _is_significant(d)}
-            cells = (
-                f"{_format_value(metric.kind, metric.arms.get(name))}{' *' if name in starred else ''}"
-                for name in names
-            )
-            rows.append((metric.title, *cells))
-        yield Table(("metric", *names), tuple(rows), title, style="wide")
+    for place, others in enumerate(_split_arms(comparison)):
+        names = (comparison.baseline, *others)
+        rows = tuple(
+            (metric.title, *(_format_value(metric, name) for name in names)) for metric in comparison.metrics
+        )
+        title = label_with_arm("Values of the other arms", join_list(others)) if place else ""
+        yield Table(("metric", *names), rows, title, style="wide")
 
 
 def tabulate_differences(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every difference from the baseline in the metric's own unit, in collapsed tables of a few
     arms."""
+    groups = [*_split_arms(comparison)]
+    for names in groups:
+        rows = tuple(
+            (metric.title, *(_format_difference(metric, name) for name in names))
+            for metric in comparison.metrics
+        )
+        head = ("metric", *(f"{name} − {comparison.baseline}" for name in names))
+        several = join_list(names) if len(groups) > 1 else ""
+        title = label_with_arm("All differences in the metrics' own units", several)
+        yield Table(head, rows, title, style="wide")
+
+
+def _split_arms(comparison: ComparisonResult) -> Iterator[list[str]]:
+    """Yield the names of the arms other than the baseline, as many at once as fit into a table with it."""
     others = [arm.label for arm in _list_other_arms(comparison)]
     for start in range(0, len(others), _ACROSS - 1):
-        names = others[start : start + _ACROSS - 1]
-        rows = []
-        for metric in comparison.metrics:
-            by_arm = {found.arm: found for found in metric.differences}
-            rows.append(
-                (metric.title, *(_format_difference(metric.kind, by_arm.get(name)) for name in names))
-            )
-        head = ("metric", *(f"{name} − {comparison.baseline}" for name in names))
-        title = label_with_arm(
-            "All differences in the metrics' own units", join_list(names) if len(others) >= _ACROSS else ""
-        )
-        yield Table(head, tuple(rows), title, style="wide")
+        yield others[start : start + _ACROSS - 1]
 
 
-def _split_arms(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the arms of each table with its name, which is empty for the first table."""
-    baseline, *others = labels
-    for start in range(0, max(len(others), 1), _ACROSS - 1):
-        names = others[start : start + _ACROSS - 1]
-        title = label_with_arm("Values of the other arms", join_list(names)) if start else ""
-        yield [baseline, *names], title
-
-
-def _format_value(kind: str, found: RatioEstimate | None) -> str:
+def _format_value(metric: Metric, arm: str) -> str:
+    found = metric.arms.get(arm)
     if found is None:
         return NONE
-    form = {"share": percent, "usd": format_dollars}.get(kind, number)
-    return form(found.value) + format_interval(found.low, found.high, lambda end: form(end).removesuffix("%"))
+    form = {"share": percent, "usd": format_dollars}.get(metric.kind, number)
+    interval = format_interval(found.low, found.high, lambda end: form(end).removesuffix("%"))
+    starred = any(_is_significant(one) for one in metric.differences if one.arm == arm)
+    return f"{form(found.value)}{interval}{' *' if starred else ''}"
 
 
-def _format_difference(kind: str, found: Difference | None) -> str:
+def _format_difference(metric: Metric, arm: str) -> str:
+    found = next((one for one in metric.differences if one.arm == arm), None)
     if found is None or found.value is None:
         return NONE
     if not found.changed:
         return "none differs"
-    form = {"share": format_points, "usd": format_dollars}.get(kind, format_signed)
+    form = {"share": format_points, "usd": format_dollars}.get(metric.kind, format_signed)
     text = form(found.value) + format_interval(found.low, found.high, form)
     return f"{text} *" if _is_significant(found) else text

@@ -7,7 +7,7 @@ import contextlib
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
-from edgen.families.base import Recorded, make_record_id
+from edgen.families.base import make_record_id
 from edgen.families.reader import RecordContents, ReportWords
 from edgen.protocols.reasons import explain_own_reasons
 from edgen.report.gather_pairs import gather_pairs
@@ -178,25 +178,18 @@ def _read_conversation(pick: PickedConversation, readers: Mapping[str, RunReader
         data = reader.views[""].read_record(candidate.scenario, candidate.replicate)
         if data is not None:
             record = reader.read(data)
-            pictures = part_of(reader.family, RecordContents).pictures(record, reader.space)
-            return _show(pick, label, record, [role.name for role in reader.space.roles], pictures)
+            turns, roles = record.turns, [role.name for role in reader.space.roles]
+            return ShownConversation(
+                id=pick.id,
+                arm=label,
+                why=pick.why,
+                record=record,
+                turns=tuple(_truncate(turn) for turn in turns[:MOST_TURNS]),
+                words=sum(map(len, cut(turns))),
+                roles=tuple(dict.fromkeys((*roles, *(turn.role for turn in turns)))),
+                pictures=part_of(reader.family, RecordContents).pictures(record, reader.space),
+            )
     raise RunError(f"{pick.id}: this conversation is not in the run any more; make the report again.")
-
-
-def _show(
-    pick: PickedConversation, arm: str, record: Recorded, roles: Sequence[str], pictures: dict[int, str]
-) -> ShownConversation:
-    turns = record.turns
-    return ShownConversation(
-        id=pick.id,
-        arm=arm,
-        why=pick.why,
-        record=record,
-        turns=tuple(_truncate(turn) for turn in turns[:MOST_TURNS]),
-        words=sum(map(len, cut(turns))),
-        roles=tuple(dict.fromkeys((*roles, *(turn.role for turn in turns)))),
-        pictures=pictures,
-    )
 
 
 def _truncate(turn: Turn) -> Turn:

@@ -36,6 +36,7 @@ _JUDGED = {
     "conversation": "verdicts on whole conversations, in both orders",
     "response": "verdicts on the two responses alone, in both orders",
 }
+_Ranked = tuple[tuple[float, str], ComparedPair]  # the lowest of these (number, id) is shown
 
 
 def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport | str | None:
@@ -61,8 +62,8 @@ class _SeenPairs:
         self._counts = PairCounts()
         self._margins = array("d")
         self._rests: Counter[str] = Counter()
-        self._clearest: ComparedPair | None = None
-        self._closest: ComparedPair | None = None
+        self._clearest: _Ranked | None = None
+        self._closest: _Ranked | None = None
         self._left_out: dict[str, ComparedPair] = {}
 
     def note(self, one: ComparedPair) -> ComparedPair:
@@ -74,20 +75,21 @@ class _SeenPairs:
             if reason not in self._left_out or pair.id < self._left_out[reason].pair.id:
                 self._left_out[reason] = one
             return one
-        self._margins.append(pair.label.margin)
+        margin = pair.label.margin
+        self._margins.append(margin)
         self._rests[_describe_label(pair.label, self._words)] += 1
-        if self._clearest is None or _compute_clearness(pair) < _compute_clearness(self._clearest.pair):
-            self._clearest = one
-        if self._closest is None or _compute_closeness(pair) < _compute_closeness(self._closest.pair):
-            self._closest = one
+        if self._clearest is None or (-margin, pair.id) < self._clearest[0]:
+            self._clearest = (-margin, pair.id), one
+        if self._closest is None or (margin, pair.id) < self._closest[0]:
+            self._closest = (margin, pair.id), one
         return one
 
     def report(self, bias: dict[str, object]) -> PairsReport:
         examples = []
-        if self._clearest is not None:
-            examples.append(_make_example(self._clearest, "the clearest label"))
-        if self._closest is not None and self._closest is not self._clearest:
-            examples.append(_make_example(self._closest, "the least clear label"))
+        if self._clearest is not None and self._closest is not None:
+            examples.append(_make_example(self._clearest[1], "the clearest label"))
+            if self._closest[1] is not self._clearest[1]:
+                examples.append(_make_example(self._closest[1], "the least clear label"))
         told = {reason: one for reason, one in self._left_out.items() if reason != "identical"}
         if told:
             reason = min(told, key=lambda reason: (-self._counts.left_out[reason], reason))
@@ -103,14 +105,6 @@ class _SeenPairs:
             probability_of=self._words.probability_of,
             examples=tuple(examples),
         )
-
-
-def _compute_clearness(pair: Pair) -> tuple[float, str]:
-    return (-pair.label.margin if pair.label else 0.0, pair.id)
-
-
-def _compute_closeness(pair: Pair) -> tuple[float, str]:
-    return (pair.label.margin if pair.label else 1.0, pair.id)
 
 
 def _describe_label(label: Label, words: ReportWords) -> str:

@@ -107,29 +107,20 @@ def _format_policy_cell(cell: Values) -> str:
 
 
 def _draw_outcomes(pairs: PairsReport) -> Picture:
-    shown = [("train", "green", pairs.train), ("test", "blue", pairs.test)]
-    left_out = [
-        (reason, _REASONS[place % len(_REASONS)], count)
+    share = percent(pairs.labelled / pairs.count if pairs.count else None)
+    words = [("labelled, train", "green", pairs.train), ("labelled, test", "blue", pairs.test)]
+    words += [
+        (readable_name(reason), _REASONS[place % len(_REASONS)], count)
         for place, (reason, count) in enumerate(pairs.left_out.items())
     ]
-    share = percent(pairs.labelled / pairs.count if pairs.count else None)
-    words = [(f"labelled, {name}", shade, count) for name, shade, count in shown]
-    words += [(readable_name(name), shade, count) for name, shade, count in left_out]
     why = "; ".join(
         f"{readable_name(reason)} ({UNLABELLED.get(reason, reason)})" for reason in pairs.left_out
     )
+    pieces = [(shade, count) for _, shade, count in words]
     return Picture(
         name="pairs-outcomes",
         title="Outcome of the pairs",
-        chart=Stacks(
-            [
-                Stack(
-                    quantity(pairs.count, "pair"),
-                    f"{share} labelled",
-                    [(shade, count) for _, shade, count in words],
-                )
-            ]
-        ),
+        chart=Stacks([Stack(quantity(pairs.count, "pair"), f"{share} labelled", pieces)]),
         caption=f"Pairs without a label: {why}." if why else "Every pair has a label.",
         alternative="Stacked bar of pairs. "
         f"{'; '.join(f'{name}: {number(count)}' for name, _, count in words)}.",

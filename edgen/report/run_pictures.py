@@ -36,11 +36,16 @@ def draw_outcomes(arms: Sequence[ArmReport]) -> Picture:
         rows.append(Stack(arm.name, f"{share} accepted", pieces))
         cells.append((arm.name, number(planned), *map(number, counts.values())))
     said = "; ".join(f"{arm.name}: {describe_equation(arm)}" for arm in arms)
+    equation = (
+        "Planned = accepted + rejected + failed + pending."
+        if len(arms) > 1
+        else f"{describe_equation(arms[0])}."
+    )
     return Picture(
         name="outcomes",
         title="Outcome of all planned conversations",
         chart=Stacks(rows),
-        caption=f"{_describe_equations(arms)} Look for anything that is not accepted."
+        caption=f"{equation} Look for anything that is not accepted."
         + (" Pending conversations may still come." if any(arm.outcomes["pending"] for arm in arms) else ""),
         alternative=f"Stacked bars. {said}.",
         tables=(Table(("", "planned", *_COLOURS), tuple(cells)),),
@@ -56,14 +61,6 @@ def describe_equation(arm: ArmReport) -> str:
     """Return `200 planned = 190 accepted + 8 rejected + 0 failed + 2 pending`."""
     parts = " + ".join(f"{number(count)} {status}" for status, count in arm.outcomes.items())
     return f"{number(arm.status.planned)} planned = {parts}"
-
-
-def _describe_equations(arms: Sequence[ArmReport]) -> str:
-    return (
-        f"{describe_equation(arms[0])}."
-        if len(arms) == 1
-        else "Planned = accepted + rejected + failed + pending."
-    )
 
 
 def draw_rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:

@@ -101,17 +101,10 @@ def list_sections(report: Report) -> Iterator[Section]:
         pictures=(*run_pictures.draw_tokens(arms), *run_pictures.draw_latencies(arms)),
     )
     if len(arms) > 1 or report.missing:
-        pictures, sentences, tables = [], [], []
-        if found:
-            pictures, sentences = (
-                [*arm_pictures.draw_forests(found)],
-                [*arm_pictures.describe_identical_arms(found)],
-            )
-            tables = [*arm_pictures.tabulate_differences(found)]
-        section = lay_out(
-            "arms", "Arms side by side", arm_pictures.describe_arms(found), [*pictures, *sentences, *tables],
-            tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
-        )  # fmt: skip
+        lead = arm_pictures.describe_arms(found)
+        blocks = [*arm_pictures.render_comparison(found)] if found else []
+        definitions = tuple((metric.title, metric.definition) for metric in found.metrics) if found else ()
+        section = lay_out("arms", "Arms side by side", lead, blocks, definitions)
         yield msgspec.structs.replace(section, method=(found.method,) if found else ())
     yield from _list_measure_sections(arms, report.section_words)
     if isinstance(report.pairs, str):

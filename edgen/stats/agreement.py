@@ -15,12 +15,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgen.stats.resampling import divide, interval, resample_sums
+from edgen.stats.resampling import Floats, divide, interval, resample_sums
 
 Ratings = Mapping[str, Sequence[int]]
-Floats = NDArray[np.float64]
 L = TypeVar("L", bound=Hashable)
 
 

@@ -17,15 +17,13 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from edgen.stats.agreement import alphas, correct_for_chance, kappas, masi
 from edgen.stats.clusters import ClusterSums, ResampledSums
-from edgen.stats.resampling import divide, interval
+from edgen.stats.resampling import Floats, divide, interval
 
 LabelSetOf = frozenset[str]
 Span = tuple[float, float]
-Floats = NDArray[np.float64]
 
 
 class Kappa(msgspec.Struct, frozen=True):

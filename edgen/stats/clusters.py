@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.stats.resampling import resample_sums
+from edgen.stats.resampling import Floats, resample_sums
 
-Floats = NDArray[np.float64]
 MOST = 500
 
 

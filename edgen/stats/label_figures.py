@@ -15,12 +15,10 @@ from collections.abc import Collection
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from edgen.stats.intervals import Estimate
-from edgen.stats.resampling import divide, interval, resample_sums, round_number
+from edgen.stats.resampling import Floats, divide, interval, resample_sums, round_number
 
-Floats = NDArray[np.float64]
 _OF_UNITS = 3  # number of columns about units, before the columns of labels
 _TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units by both, by the reference, by the source
 

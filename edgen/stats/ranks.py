@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgen.stats.intervals import FEWEST_SCENARIOS
 from edgen.stats.quantiles import t95
-from edgen.stats.resampling import round_number
+from edgen.stats.resampling import Floats, round_number
 
-Floats = NDArray[np.float64]
 EXACT_GROUPS = 50  # maximum scenarios of both groups for an exact Mann-Whitney p
 EXACT_PAIRS = 8  # maximum scenarios for an exact Spearman p
 

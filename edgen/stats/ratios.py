@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgen.stats.resampling import (
     FEWEST,
-    Array,
+    Floats,
     bootstrap,
     divide,
     interval,
@@ -24,7 +24,7 @@ from edgen.stats.resampling import (
     sign_flip_test,
 )
 
-Columns = Callable[[str], Array]  # maps a column's name to its sums, one per cluster
+Columns = Callable[[str], Floats]  # maps a column's name to its sums, one per cluster
 _TIE = 1e-9  # relative: rounding error of equal numbers
 
 
@@ -130,7 +130,7 @@ def compare_unpaired(
 
 def _stack_columns(
     columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Return the numerators and the denominators (clusters, k), 0 for clusters that do not count."""
     mask = np.stack(counted, axis=1)
     tops, bottoms = (
@@ -140,28 +140,28 @@ def _stack_columns(
     return tops, bottoms
 
 
-def _compute_contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
+def _compute_contributions(tops_a: Floats, bottoms_a: Floats, tops_b: Floats, bottoms_b: Floats) -> Floats:
     """Return each cluster's contribution (clusters, k) to the difference, linearised around the ratio of both
     sides together."""
     pooled = _pool(tops_a + tops_b, bottoms_a + bottoms_b)
     a, b = _compute_deviations(pooled, tops_a, bottoms_a), _compute_deviations(pooled, tops_b, bottoms_b)
-    found: Array = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
+    found: Floats = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
     return found
 
 
-def _pool(tops: Array, bottoms: Array) -> Array:
+def _pool(tops: Floats, bottoms: Floats) -> Floats:
     """Return the ratios (k) of sums over clusters (clusters, k)."""
     return divide(tops.sum(axis=0), bottoms.sum(axis=0))
 
 
-def _compute_deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
+def _compute_deviations(pooled: Floats, tops: Floats, bottoms: Floats) -> Floats:
     """Return each cluster's effect (clusters, k) on its side's deviation from the pooled ratio."""
     expected = pooled * bottoms
     rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
     return divide(rest, bottoms.sum(axis=0))
 
 
-def _count_events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
+def _count_events(metric: Ratio, tops: Sequence[Floats], bottoms: Sequence[Floats]) -> int | None:
     """Return the occurrences of a share's event on both sides, or of its absence if that is rarer; None for
     other kinds."""
     if metric.kind != "share":
@@ -172,9 +172,9 @@ def _count_events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]
 
 def _estimate_difference(
     metric: Ratio,
-    tops: Sequence[Array],
-    bottoms: Sequence[Array],
-    draws: Array,
+    tops: Sequence[Floats],
+    bottoms: Sequence[Floats],
+    draws: Floats,
     p: float,
     n: int,
     changed: int,
@@ -191,6 +191,6 @@ def _estimate_difference(
     return RatioDifference(value, low, high, round_number(p), n, changed, events)
 
 
-def _divide_or_none(top: Array, bottom: Array) -> float | None:
+def _divide_or_none(top: Floats, bottom: Floats) -> float | None:
     below = float(bottom.sum())
     return float(top.sum()) / below if below else None

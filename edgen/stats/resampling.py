@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from edgen.stats.quantiles import t95
 
-Array = NDArray[np.float64]
+Floats = NDArray[np.float64]
 FEWEST = 5  # minimum clusters of an interval
 _RESAMPLES = 1000
 _CELLS = 2_000_000  # maximum weights in memory
 
 
-def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array:
+def bootstrap(columns: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """Return the sums (resamples, k) of columns (clusters, k) over as many clusters, drawn with
     replacement."""
     clusters = len(columns)
@@ -48,29 +48,29 @@ def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array
     return sums
 
 
-def ratios(sums: Array) -> Array:
+def ratios(sums: Floats) -> Floats:
     """Return ratios (resamples, k) of sums (resamples, 2k), which hold k numerators, then k denominators; NaN
     where a denominator is 0."""
     half = sums.shape[1] // 2
     return divide(sums[:, :half], sums[:, half:], np.nan)
 
 
-def divide(tops: Array, bottoms: Array, default: float = 0.0) -> Array:
+def divide(tops: Floats, bottoms: Floats, default: float = 0.0) -> Floats:
     """Return tops / bottoms; `default` where a denominator is not above 0."""
-    found: Array = np.divide(tops, bottoms, out=np.full_like(tops, default), where=bottoms > 0)
+    found: Floats = np.divide(tops, bottoms, out=np.full_like(tops, default), where=bottoms > 0)
     return found
 
 
-def resample_sums(table: Array) -> Array:
+def resample_sums(table: Floats) -> Floats:
     """Return the sums (1 + draws, columns) of a table (clusters, columns): first the observed sums, then
     1,000 seeded bootstraps. With fewer than two clusters, only the observed sums."""
-    sums: Array = table.sum(axis=0, keepdims=True)
+    sums: Floats = table.sum(axis=0, keepdims=True)
     if len(table) < 2:
         return sums
     return np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
 
 
-def interval(values: Array, clusters: int) -> tuple[float, float] | None:
+def interval(values: Floats, clusters: int) -> tuple[float, float] | None:
     """Return the 95% expanded percentile interval of one column of draws over this many clusters; None if
     more than 5% of the draws are unknown."""
     known = values[~np.isnan(values)]
@@ -81,7 +81,7 @@ def interval(values: Array, clusters: int) -> tuple[float, float] | None:
     return round_number(low), round_number(high)
 
 
-def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> Array:
+def sign_flip_test(differences: Floats, rng: np.random.Generator, draws: int) -> Floats:
     """Return two-sided p-values (k) of paired differences (clusters, k), by drawing their signs."""
     moved = differences[np.any(differences != 0, axis=1)]
     hits = np.zeros(differences.shape[1])
@@ -92,11 +92,11 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
             bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
             signs = np.unpackbits(bits, count=count * len(moved)).reshape(count, len(moved)) * 2.0 - 1.0
             hits += (np.abs(signs @ moved) >= least).sum(axis=0)
-    found: Array = np.where(np.any(differences != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    found: Floats = np.where(np.any(differences != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
     return found
 
 
-def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
+def permutation_test(a: Floats, b: Floats, rng: np.random.Generator, draws: int) -> Floats:
     """Return two-sided p-values (k) of equal ratios in a and b, by assigning clusters to arms anew. `a`, `b`
     (clusters, 2k): k numerators, then k denominators.
 
@@ -117,11 +117,11 @@ def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -
     for _, count in _iterate_chunks(draws, len(both)):
         dealt = rng.permuted(np.broadcast_to(mine, (count, len(both))), axis=1)
         hits += (_studentise(dealt @ columns, columns.sum(axis=0), sizes) >= least).sum(axis=0)
-    found: Array = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
+    found: Floats = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
     return found
 
 
-def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
+def _studentise(of_b: Floats, total: Floats, sizes: tuple[int, int]) -> Floats:
     """Return the absolute differences (deals, k) of two arms over their standard errors; infinite for a
     standard error of 0. `of_b` (deals, 3k): b's sums of residuals around the pooled ratio, of their squares,
     and of denominators. `total` (3k): the same sums of both arms. `sizes`: the clusters of each arm."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgen.config import load_job, resolve_values
-from edgen.core import registry
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import FIGURE_TYPES, Measure, NeedsDataSet, OwnCount, add_up
 from edgen.evaluation.panels import ArmResult
@@ -134,7 +133,7 @@ def _count(
     check: Check, measure: Measure[Any], data: Any, samples: Sequence[tuple[Any, Words]]
 ) -> tuple[Any, bytes]:
     """Count samples; return the value, and its JSON."""
-    shared = Shared(data, partial(registry.find, "measure"))
+    shared = Shared(data)
     check.value("`start` raises", lambda: shared.start([measure.name]))
     for sample, words in samples:
         check.value(f"`see` raises for conversation {sample.id}", shared.see, sample, words)

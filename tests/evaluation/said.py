@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -53,7 +52,7 @@ def count_of(measure: str, **data: Any) -> Count[Any]:
     The results of the measure are checked as if a plugin returned them.
     """
     given = {"family": EDUCATION, "roles": EDUCATION.roles, **data}
-    shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given), partial(find, "measure"))
+    shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given))
     with register_temporarily("measure", measure, copy(find("measure", measure))):
         shared.start([measure])
         return shared.count(measure)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
-from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, add_up
 from edgen.evaluation.sample import Sample, Words, cut
+from edgen.evaluation.shared import Faults, leave_out
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import find_matches
 from edgen.evaluation.texts.shingles import CorpusShingles

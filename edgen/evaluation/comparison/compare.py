@@ -10,11 +10,16 @@ from msgspec import UNSET
 
 from edgen.core.errors import ShortError
 from edgen.core.text import round_usd
-from edgen.evaluation.comparison.applicable import applies, select_applicable
 from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, number_groups
 from edgen.evaluation.comparison.blocks import compute_block_metrics
 from edgen.evaluation.comparison.caveats import find_not_compared, list_caveats
-from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, list_metric_specs
+from edgen.evaluation.comparison.metrics import (
+    BLOCK_METRICS,
+    MetricSpec,
+    applies,
+    list_metric_specs,
+    select_applicable,
+)
 from edgen.evaluation.comparison.result import (
     ArmFacts,
     ComparisonResult,
@@ -23,7 +28,7 @@ from edgen.evaluation.comparison.result import (
     NotCompared,
     PromptDifference,
 )
-from edgen.evaluation.faulty_measures import Faults
+from edgen.evaluation.shared import Faults
 from edgen.stats.ratios import (
     Columns,
     RatioDifference,

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from edgen.core.text import BRACKETS, columns, format_dollars, format_interval, quantity
 from edgen.evaluation.comparison.caveats import has_too_little_data
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
+from edgen.evaluation.terminal import wrap
 from edgen.preferences.policies import describe_policies
 from edgen.preferences.render import wrap_line
 from edgen.stats.ratios import RatioEstimate
@@ -51,9 +52,9 @@ def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iter
     for left_out in comparison.not_compared:
         every = len(left_out.arms) == len(comparison.arms)
         what = f"{left_out.what} ({'every arm' if every else ', '.join(left_out.arms)})"
-        yield from _render_bullet(f"not compared: {what}: {left_out.why}.", width)
+        yield from wrap(f"not compared: {what}: {left_out.why}.", width, bullet="- ")
     for caveat in comparison.caveats:
-        yield from _render_bullet(caveat, width)
+        yield from wrap(caveat, width, bullet="- ")
     for prompt in comparison.prompts:
         yield ""
         use = "" if prompt.use == "default" else f" ({prompt.use})"
@@ -94,10 +95,10 @@ def _render_arms(comparison: ComparisonResult, tags: dict[str, str], width: int)
             facts = arm.data
             clusters = f" in {quantity(facts.clusters, 'cluster')}" if facts.clusters < facts.records else ""
             told = f"{quantity(facts.records, facts.unit)}{clusters}, read as {facts.layout}"
-            yield from _render_bullet(f"{tags[arm.label]}: {told}", width)
+            yield from wrap(f"{tags[arm.label]}: {told}", width, bullet="- ")
     for arm in comparison.arms[1:]:
         for key, value in arm.changes.items():
-            yield from _render_bullet(f"{arm.label}: {key} is {value}", width)
+            yield from wrap(f"{arm.label}: {key} is {value}", width, bullet="- ")
 
 
 def _render_values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
@@ -235,10 +236,6 @@ def _make_formatter(metric: Metric, difference: Difference) -> Callable[[float],
     if digits > _MOST_DIGITS and metric.kind != "usd":
         return lambda value: f"{factor * value:+.1e}"
     return lambda value: f"{round(factor * value, digits) + 0.0:+.{digits}f}"
-
-
-def _render_bullet(text: str, width: int) -> Sequence[str]:
-    return textwrap.wrap(text, width, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
 
 
 def _pad_right(text: str, wide: int) -> str:

@@ -234,12 +234,12 @@ class CoverageCount:
             for name, column in columns.items()
         }
         adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
-        found = []
-        for name, column in columns.items():
-            p_holm = list(itertools.islice(adjusted, len(p[name])))
-            values = self._iterate_values(column, counts[name], p_holm, status)
-            found.append(self._count_dimension(name, column, counts[name], values))
-        return tuple(found)
+        return tuple(
+            self._describe_dimension(
+                name, column, counts[name], [*itertools.islice(adjusted, len(p[name]))], status
+            )
+            for name, column in columns.items()
+        )
 
     def _iterate_values(
         self, column: _Column, counts: Ints, p_holm: list[float], status: Ints
@@ -259,8 +259,8 @@ class CoverageCount:
                 p_holm=p_holm[i] if p_holm else None,
             )
 
-    def _count_dimension(
-        self, name: str, column: _Column, counts: Ints, values: Iterable[ValueCount]
+    def _describe_dimension(
+        self, name: str, column: _Column, counts: Ints, p_holm: list[float], status: Ints
     ) -> DimensionCoverage:
         names = list(column.places)
         known = names if self._space is None else column.known
@@ -273,7 +273,7 @@ class CoverageCount:
             planned=len(names),
             seen=len(names) - len(unseen),
             evenness=_compute_evenness(accepted, len(known)),
-            values=tuple(values),
+            values=tuple(self._iterate_values(column, counts, p_holm, status)),
             unseen=tuple(unseen[:UNSEEN]),
             unplanned=tuple(unplanned[:UNSEEN]),
         )

@@ -70,11 +70,9 @@ _SAID = 3  # maximum arms whose numbers are in the caption
 
 def _draw_growth(found: Sequence[ArmResult[Diversity]]) -> Iterator[Picture]:
     grown = [one for one in found if one.value.growth]
-    if grown:
-        yield _draw_growth_picture(grown[:_MOST_CURVES], len(grown))
-
-
-def _draw_growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
+    drawn, total = grown[:_MOST_CURVES], len(grown)
+    if not drawn:
+        return
     curves, said, totals, cells = [], [], [], []
     for place, one in enumerate(drawn):
         growth, colour = one.value.growth, series_colour(place)
@@ -90,7 +88,7 @@ def _draw_growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> P
             (one.arm, number(one.value.tokens), number(one.value.types), number(one.value.heaps_beta))
         )
         cells += [(one.arm, number(g.tokens), number(g.types)) for g in growth]
-    return Picture(
+    yield Picture(
         name="growth",
         title="Growth of the vocabulary",
         chart=Curves(curves, "words", "different words"),

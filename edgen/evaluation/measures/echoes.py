@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.evaluation.measures.mentioned import FOLDED
+from edgen.evaluation.measures.personas import FOLDED
 from edgen.plugin import Measure, Sample, Share, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel
 

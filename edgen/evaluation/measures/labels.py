@@ -85,17 +85,15 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
             name = ".".join(["labels", layer, *([role] if role else [])])
             told = f"in the layer {layer}, by majority; units without a majority label do not count"
             if kind == "label":
-                yield Compared(
-                    name=f"{name}.{label}", title=f"{whose}: {label}", kind="share", top=column,
-                        bottom=f"units\t{place}",
-                    over=over, definition=f"The {over} with the label {label} {told}.",
-                )  # fmt: skip
+                called, what = label, f"The {over} with the label {label} {told}."
             elif kind == "points" and f"no number\t{place}" not in sums:
-                yield Compared(
-                    name=f"{name}.mean", title=f"{whose}: mean", kind="number", top=column,
-                        bottom=f"units\t{place}",
-                    over=over, definition=f"The mean of the labels of {over} {told}.",
-                )  # fmt: skip
+                called, what = "mean", f"The mean of the labels of {over} {told}."
+            else:
+                continue
+            yield Compared(
+                name=f"{name}.{called}", title=f"{whose}: {called}", kind="share" if kind == "label" else "number",
+                top=column, bottom=f"units\t{place}", over=over, definition=what,
+            )  # fmt: skip
 
 
 class LabelsCount:

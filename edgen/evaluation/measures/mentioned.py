@@ -8,18 +8,16 @@ enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from edgen.plugin import Mean, Measure, NeedsDataSet, Sample, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, Panel, Shared
+from edgen.evaluation.measures.personas import FOLDED, Labels, PersonaMeasure
+from edgen.plugin import Mean, Sample, Tally, Total, Words, figure_kinds
+from edgen.plugin.measures import Examples, Panel
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.model import find_persona
-from edgen.space.phrases import find_persona_among
 
-FOLDED = "Mentions, recited personas and echoes"  # also heads the pictures of two other measures
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into",
     "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or",
@@ -30,7 +28,7 @@ _STEM = 6
 _ENOUGH = 0.5
 
 
-class MentionedMeasure(NeedsDataSet, Measure[Any]):
+class MentionedMeasure(PersonaMeasure):
     name = "mentioned"
     definition = (
         "The share of a scenario's values and key facts that its conversation mentions. A value is "
@@ -77,47 +75,27 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
     )
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
+    def of_personas(self, personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
         """Return the share of values and key facts that is mentioned, and the names of the others."""
-        return _count_columns(frozenset() if space is None else find_persona(space), sample, words)
-
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Return the reader of columns. It finds personas by the data set's space or, without one, its
-        roles."""
-        if shared.data.space is not None:
-            return partial(_count_columns, find_persona(shared.data.space))
-        roles = tuple(role.name for role in shared.data.roles)
-        return lambda sample, words: _count_columns(
-            find_persona_by_names(roles, tuple(sample.scenario.values)), sample, words
-        )
-
-
-@lru_cache(maxsize=64)
-def find_persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
-    """Return the dimensions that describe how a role behaves, of a data set without a space."""
-    return find_persona_among(dict.fromkeys(names, ""), roles)
-
-
-def _count_columns(persona: frozenset[str], sample: Sample, words: Words) -> Mapping[str, Any]:
-    parts = [*_list_parts(sample.scenario.values, sample.scenario.fields, persona)]
-    if not parts:
-        return {}
-    said = {word[:_STEM] for turn in words for word in turn}
-    missing = [name for name, texts in parts if not any(_mentions(said, text) for text in texts)]
-    return {
-        "parts": len(parts),
-        "mentioned": 1 - len(missing) / len(parts),
-        "unmentioned": missing,
-        "nothing": len(missing) == len(parts),
-    }
+        parts = [*_list_parts(sample.scenario.values, sample.scenario.fields, personas)]
+        if not parts:
+            return {}
+        said = {word[:_STEM] for turn in words for word in turn}
+        missing = [name for name, texts in parts if not any(_mentions(said, text) for text in texts)]
+        return {
+            "parts": len(parts),
+            "mentioned": 1 - len(missing) / len(parts),
+            "unmentioned": missing,
+            "nothing": len(missing) == len(parts),
+        }
 
 
 def _list_parts(
-    values: Mapping[str, str], fields: Mapping[str, Mapping[str, Any]], persona: frozenset[str]
+    values: Mapping[str, str], fields: Mapping[str, Mapping[str, Any]], personas: Collection[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each value and key fact, with its texts."""
     for name, value in values.items():
-        if name in persona:
+        if name in personas:
             continue
         if _list_stems(value):
             yield name, [value]

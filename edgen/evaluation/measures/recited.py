@@ -3,27 +3,24 @@ behaviour.
 
 A person does not say "I am curious, and ask why all the time". A turn recites if it contains a persona's
 value of three words or more word for word, or a shorter value after its label (`tone: polite`).
-`edgen.space.phrases` says which dimensions are personas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from edgen.evaluation.measures.mentioned import FOLDED, find_persona_by_names
-from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, Panel, Shared
+from edgen.evaluation.measures.personas import FOLDED, Labels, PersonaMeasure
+from edgen.plugin import Sample, Share, Tally, Total, Words, figure_kinds
+from edgen.plugin.measures import Examples, Panel
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.model import find_persona
 
 _FEWEST = 3  # minimum words: shorter values may be names of methods or traits
-Labels = tuple[tuple[str, str], ...]  # (dimension, label) of the personas
 
 
-class RecitedMeasure(NeedsDataSet, Measure[Any]):
+class RecitedMeasure(PersonaMeasure):
     name = "recited"
     definition = (
         "Conversations in which a turn recites a persona: it contains, word for word, a value of a "
@@ -66,45 +63,17 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
     )
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
+    def of_personas(self, personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
         """Return the number of reciting turns, and the recited dimensions."""
-        return _count_columns(
-            _find_personas(space) if space else _label_personas((), tuple(sample.scenario.values)),
-            sample,
-            words,
-        )
-
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Return the reader of columns. It finds personas by the data set's space or, without one, its
-        roles."""
-        if shared.data.space is not None:
-            return partial(_count_columns, _find_personas(shared.data.space))
-        roles = tuple(role.name for role in shared.data.roles)
-        return lambda sample, words: _count_columns(
-            _label_personas(roles, tuple(sample.scenario.values)), sample, words
-        )
-
-
-def _find_personas(space: Space) -> Labels:
-    persona = find_persona(space)
-    return tuple((one.name, one.words) for one in space.dimensions if one.name in persona)
-
-
-def _label_personas(roles: tuple[str, ...], names: tuple[str, ...]) -> Labels:
-    persona = find_persona_by_names(roles, names)
-    return tuple((name, name.replace("_", " ")) for name in names if name in persona)
-
-
-def _count_columns(personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
-    values: Mapping[str, str] = sample.scenario.values
-    whole = "".join(words.spoken)
-    wanted = [
-        (name, phrase)
-        for name, label in personas
-        if (value := values.get(name)) and (phrase := _make_phrase(value, label)) in whole
-    ]
-    reciting = sum(any(phrase in turn for _, phrase in wanted) for turn in words.spoken) if wanted else 0
-    return {"recited": reciting, "reciting": bool(reciting), "dimensions": [name for name, _ in wanted]}
+        values: Mapping[str, str] = sample.scenario.values
+        whole = "".join(words.spoken)
+        wanted = [
+            (name, phrase)
+            for name, label in personas.items()
+            if (value := values.get(name)) and (phrase := _make_phrase(value, label)) in whole
+        ]
+        reciting = sum(any(phrase in turn for _, phrase in wanted) for turn in words.spoken)
+        return {"recited": reciting, "reciting": bool(reciting), "dimensions": [name for name, _ in wanted]}
 
 
 @lru_cache(maxsize=4_096)

@@ -54,12 +54,12 @@ class AgreementCount:
         # For each context: its scenario, the number of responses, whether they agree, the student's set, the
         # first response's set.
         self._scenarios, self._many, self._agree = array("q"), array("I"), array("b")
-        self._student, self._first = array("I"), array("I")
+        self._student: list[Set] = []
+        self._first: list[Set] = []
         self._labelled: list[list[Set]] = []
         self._labels = 0
         self._copies = 0  # contexts whose responses all have the same text
-        self._known: dict[Set, int] = {}  # a number for each set
-        self._all: list[Set] = []
+        self._known: dict[Set, Set] = {}  # equal sets are kept once
 
     def see(self, sample: Sample, words: Words) -> None:
         before: tuple[str, ...] = ()
@@ -70,24 +70,21 @@ class AgreementCount:
             before = turn.labels
 
     def _see(self, scenario: int, before: tuple[str, ...], labels: Sequence[tuple[str, ...]]) -> None:
-        numbers = [self._keep(frozenset(one)) for one in labels]
-        sets = [self._all[number] for number in numbers]
+        sets = [self._keep(one) for one in labels]
         self._sizes[len(sets)] += 1
         if self._labels < _MOST and len(sets) > 1:
             self._labelled.append(sets)
             self._labels += len(sets)
         self._scenarios.append(scenario)
         self._many.append(len(sets))
-        self._agree.append(len({*numbers}) == 1)
-        self._student.append(self._keep(frozenset(before)))
-        self._first.append(numbers[0])
+        self._agree.append(len({*sets}) == 1)
+        self._student.append(self._keep(before))
+        self._first.append(sets[0])
 
-    def _keep(self, one: Set) -> int:
-        """Return the number of a set; equal sets have the same number."""
-        number = self._known.setdefault(one, len(self._all))
-        if number == len(self._all):
-            self._all.append(one)
-        return number
+    def _keep(self, actions: Sequence[str]) -> Set:
+        """Return the set of these actions; equal sets are one object."""
+        found = frozenset(actions)
+        return self._known.setdefault(found, found)
 
     def result(self) -> ActionAgreement:
         several = Counter({size: count for size, count in self._sizes.items() if size > 1})
@@ -95,9 +92,7 @@ class AgreementCount:
         is_usual = np.array(self._many) == usual
         agrees = np.array(self._agree, dtype=bool) & is_usual
         complete = np.flatnonzero(is_usual) if usual else np.array([], dtype=np.int64)
-        agreed = Counter[Set]()
-        for number in np.array(self._first)[agrees].tolist():
-            agreed[self._all[number]] += 1
+        agreed = Counter(one for one, agree in zip(self._first, agrees, strict=True) if agree)
         counts = [count for _, count in agreed.most_common(2)] + [0, 0]
         total = agreed.total()
         scenarios = np.array(self._scenarios)
@@ -121,8 +116,8 @@ class AgreementCount:
 
     def _count_by_student(self, agrees: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         found: defaultdict[Set, list[int]] = defaultdict(lambda: [0, 0])
-        for number, agree in zip(self._student, agrees.tolist(), strict=True):
-            if student := self._all[number]:
+        for student, agree in zip(self._student, agrees.tolist(), strict=True):
+            if student:
                 found[student][0] += agree
                 found[student][1] += 1
         ordered = sorted(found.items(), key=lambda item: (-item[1][1], _name(item[0])))

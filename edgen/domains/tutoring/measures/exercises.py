@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, find_exercises, is_right
 from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Histogram, Mean, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
@@ -89,64 +87,42 @@ class ExercisesMeasure(Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the counts of a session; an empty mapping if its outcome has no exercises."""
-        found = count_session(sample.outcome, sample.turns, None if space is None else find_exercises(space))
-        if found is None:
+        found = (sample.outcome or {}).get("exercises")
+        if not isinstance(found, list) or not found:
             return {}
+        known = [one for one in found if isinstance(one, dict)]
+        solved = [one["turns"] for one in known if one.get("solved") and isinstance(one.get("turns"), int)]
         return {
-            "exercises": found.exercises,
-            "solved": len(found.solved),
-            "turns": found.solved,
-            "at_once": found.solved.count(1),
-            "learning": found.learning,
-            "revealed": found.revealed,
-            "responses": found.responses,
-            "flagged": found.flagged,
-            "went_on": found.went_on,
+            "exercises": len(known),
+            "solved": len(solved),
+            "turns": solved,
+            "at_once": solved.count(1),
+            "learning": solved[-1] - solved[0] if len(solved) > 1 else None,
+            **_count_responses(sample.turns, known, None if space is None else find_exercises(space)),
         }
 
 
-class SessionCounts(msgspec.Struct, kw_only=True):
-    """Counts of one session."""
-
-    exercises: int  # exercises in the outcome
-    solved: list[int]  # the student's turns for each solved exercise
-    revealed: int = 0  # of `responses`, those that give the answer away
-    responses: int = 0  # the tutor's responses in exercises that were not solved yet
-    flagged: int = 0  # of `went_on`, turns that the student called nonsense
-    went_on: int = 0  # the tutor's labelled turns
-
-    @property
-    def learning(self) -> int | None:
-        """Turns for the last solved exercise minus those for the first; None if fewer than two were
-        solved."""
-        return self.solved[-1] - self.solved[0] if len(self.solved) > 1 else None
-
-
-def count_session(
-    outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
-) -> SessionCounts | None:
-    """Return the counts of a session; None if its outcome has no exercises. `rules`: its space's exercises,
-    which say how answers are compared; None: as words."""
-    found = (outcome or {}).get("exercises")
-    if not isinstance(found, list) or not found:
-        return None
-    known = [one for one in found if isinstance(one, dict)]
-    solved = [one["turns"] for one in known if one.get("solved") and isinstance(one.get("turns"), int)]
-    counts = SessionCounts(exercises=len(known), solved=solved)
+def _count_responses(
+    turns: Iterable[Turn], exercises: Sequence[Mapping[str, Any]], rules: Exercises | None
+) -> dict[str, int]:
+    """Count the tutor's labelled turns (`went_on`), those that the student called nonsense (`flagged`), the
+    responses in exercises that are not solved yet, and those that give the answer away (`revealed`). `rules`:
+    the space's exercises, which say how answers are compared; None: as words."""
+    counts = dict.fromkeys(("went_on", "flagged", "responses", "revealed"), 0)
     current, compared_by, done = None, rules, False
     for turn in turns:
         if "exercise" in turn.data:
-            current, compared_by = _find_exercise(known, turn.data["exercise"], rules)
+            current, compared_by = _find_exercise(exercises, turn.data["exercise"], rules)
             done = False
         elif turn.data.get("solved"):
             done = True
         elif turn.labels and turn.role == "Tutor":
-            counts.went_on += 1
-            counts.flagged += turn.data.get("nonsense") is True
+            counts["went_on"] += 1
+            counts["flagged"] += turn.data.get("nonsense") is True
             if current is not None and compared_by is not None and not done:
                 said = [one.text for one in list_responses(turn)]
-                counts.responses += len(said)
-                counts.revealed += sum(is_right(text, current, compared_by) for text in said)
+                counts["responses"] += len(said)
+                counts["revealed"] += sum(is_right(text, current, compared_by) for text in said)
     return counts
 
 

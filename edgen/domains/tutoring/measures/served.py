@@ -16,18 +16,6 @@ from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Tot
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
-def _define_share(name: str, title: str, top: str, definition: str) -> Compared:
-    return Compared(
-        name=name,
-        title=title,
-        kind="share",
-        top=top,
-        bottom="turns",
-        over="served turns",
-        definition=definition,
-    )
-
-
 class ServedMeasure(NeedsDataSet, Measure[Any]):
     name = "served"
     definition = (
@@ -65,12 +53,18 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
         Panel("rounds", "Sources by round", ("by_round",)),
     )  # fmt: skip
     compares = (
-        _define_share("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those "
-        "that students are served."),
-        _define_share("served_dry", "the pool had nothing", "dry", "Templates because the pool had nothing, "
-        "of turns served."),
-        _define_share("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a "
-        "student calls nonsense."),
+        Compared(
+            name="served_from_pool", title="served from the pool", kind="share", top="pool", bottom="turns",
+            over="served turns", definition="Turns from the pool, of those that students are served.",
+        ),
+        Compared(
+            name="served_dry", title="the pool had nothing", kind="share", top="dry", bottom="turns",
+            over="served turns", definition="Templates because the pool had nothing, of turns served.",
+        ),
+        Compared(
+            name="served_nonsense", title="served turns called nonsense", kind="share", top="nonsense",
+            bottom="turns", over="served turns", definition="Served turns that a student calls nonsense.",
+        ),
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
