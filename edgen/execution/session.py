@@ -43,9 +43,9 @@ from edgen.store.ledger.facts import (
     SERVERS,
     TIMEOUTS,
     WORKERS,
+    JsonFact,
     ServerCounts,
     SessionEnd,
-    WorkerCounts,
     add_servers,
 )
 
@@ -163,13 +163,9 @@ class RunSession:
         self.scheduler = scheduler(work)
         shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
-        self._retried_before = Counter(RETRIES.read(ledger.read_fact, ledger.path))
-        self._retries_noted = 0
-        self._timeouts_before = TIMEOUTS.read(ledger.read_fact, ledger.path) or 0
-        self._timeouts_noted = 0
-        self._servers_before = SERVERS.read(ledger.read_fact, ledger.path) or {}
-        self._servers_noted: dict[str, ServerCounts] = {}
-        self._workers_noted: dict[str, WorkerCounts] = {}
+        none: dict[JsonFact[Any], Any] = {RETRIES: {}, TIMEOUTS: 0, SERVERS: {}}
+        self._before = {fact: fact.read(ledger.read_fact, ledger.path) or no for fact, no in none.items()}
+        self._noted = {**self._before, WORKERS: {}}
 
     def _open_budget(self, whole: Budget) -> Budget:
         """Return this session's budget under the caps of the whole run, with a lease of its own if runs share
@@ -307,22 +303,23 @@ class RunSession:
             await asyncio.sleep(_NOTE_EVERY)
             self._note("running", None)
 
+    def _sum_counts(self) -> dict[JsonFact[Any], Any]:
+        """Return the counts of all sessions, and the workers of this one."""
+        before = self._before
+        return {
+            RETRIES: dict(sorted((Counter(before[RETRIES]) + self.counts.retried_by).items())),
+            TIMEOUTS: before[TIMEOUTS] + self.timeouts,
+            SERVERS: add_servers(before[SERVERS], self.servers),
+            WORKERS: dict(self.scheduler.workers),
+        }
+
     def _note(self, state: str, message: str | None, reason: str = "") -> None:
         """Note the session's state and counts. `reason`: one word for an early end; empty without one."""
         try:
-            if self.counts.retried_by.total() != self._retries_noted:
-                self._retries_noted = self.counts.retried_by.total()
-                retries = self._retried_before + self.counts.retried_by
-                RETRIES.note(self.ledger.set_fact, dict(sorted(retries.items())))
-            if (timeouts := self.timeouts) != self._timeouts_noted:
-                self._timeouts_noted = timeouts
-                TIMEOUTS.note(self.ledger.set_fact, self._timeouts_before + timeouts)
-            if (servers := self.servers) != self._servers_noted:
-                self._servers_noted = servers
-                SERVERS.note(self.ledger.set_fact, add_servers(self._servers_before, servers))
-            if (workers := self.scheduler.workers) != self._workers_noted:
-                self._workers_noted = dict(workers)
-                WORKERS.note(self.ledger.set_fact, self._workers_noted)
+            for fact, value in self._sum_counts().items():
+                if value != self._noted[fact]:
+                    fact.note(self.ledger.set_fact, value)
+                    self._noted[fact] = value
             if reason:
                 END.note(self.ledger.set_fact, SessionEnd(self._number, reason))
             self.ledger.note_session(
