@@ -129,32 +129,30 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
     """Return the kind of a failure without HTTP answer, and a sentence that names the service."""
     import httpx2
 
+    kind = FailureKind.CONNECTION
     match error:
         case httpx2.TooManyRedirects():
-            return (
-                FailureKind.PERMISSION,
-                f"{place} redirects a download again and again, and its file was not reached; check base_url",
+            kind = FailureKind.PERMISSION
+            message = (
+                f"{place} redirects a download again and again, and its file was not reached; check base_url"
             )
         case httpx2.TimeoutException() | TimeoutError():
-            return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
+            kind = FailureKind.TIMEOUT
+            message = f"{place} gave no complete answer in time"
         case httpx2.ProxyError():
-            return (
-                FailureKind.CONNECTION,
-                f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY",
-            )
+            message = f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY"
         case httpx2.ConnectError():
             why = _find_reason(error)
-            return (
-                FailureKind.CONNECTION,
-                f"no connection to {place} ({why}); check base_url, and that the server is up",
-            )
+            message = f"no connection to {place} ({why}); check base_url, and that the server is up"
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
-            return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"
+            message = f"{place} closed the connection in the middle ({error})"
         case httpx2.HTTPError() | httpx2.InvalidURL() | httpx2.StreamError():
-            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"
+            message = f"the call to {place} broke off ({type(error).__name__}: {error})"
         case _:
             what = f"{type(error).__name__}: {error}"
-            return FailureKind.BAD_RESPONSE, f"{place} does not answer like a batch service ({what})"
+            kind = FailureKind.BAD_RESPONSE
+            message = f"{place} does not answer like a batch service ({what})"
+    return kind, message
 
 
 def _find_reason(error: BaseException) -> str:
