@@ -173,12 +173,9 @@ class RunSession:
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
-        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         lease = BudgetLease(BudgetBook(Path(self.limits.budget)), self._name_owner())
         lease.settle_before(BudgetUse(tokens, round(usd * PICO)))
-        return whole.make_concurrent(
-            lease, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
-        )
+        return whole.make_concurrent(lease, self._sum_settled(lambda _prompt, _completion: 0.0))
 
     def _name_owner(self) -> str:
         """Return this ledger's name as the owner of a lease, with its path: a copy elsewhere is another
@@ -199,13 +196,16 @@ class RunSession:
                 for client in self._clients.values()
             )
 
-        out = self.ledger.out
-        used = [charged(find_highest_cost) for charged in (self.ledger.sum_charges, *elsewhere)]
-        held = [out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
-        budget.restore(
-            sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
-            sum(usd for _, usd in used) - sum(usd for _, usd in held),
-        )
+        used = [charged(find_highest_cost) for charged in (self._sum_settled, *elsewhere)]
+        budget.restore(sum(tokens for tokens, _ in used), sum(usd for _, usd in used))
+
+    def _sum_settled(self, price: Callable[[int, int], float]) -> tuple[int, float]:
+        """Return (tokens, US dollars) in the ledger, without outstanding batches; see `Ledger.sum_charges`."""
+        tokens, usd = self.ledger.sum_charges(price)
+        for batch in self.ledger.list_batches(*OPEN):
+            _, held_tokens, held_usd = self.ledger.out.read_sums(batch.number)
+            tokens, usd = tokens - held_tokens, usd - held_usd
+        return tokens, usd
 
     @property
     def admissions(self) -> dict[str, Admission]:
