@@ -200,7 +200,8 @@ class RunSession:
         budget.restore(sum(tokens for tokens, _ in used), sum(usd for _, usd in used))
 
     def _sum_settled(self, price: Callable[[int, int], float]) -> tuple[int, float]:
-        """Return (tokens, US dollars) in the ledger, without outstanding batches; see `Ledger.sum_charges`."""
+        """Return (tokens, US dollars) of the ledger, without outstanding batches; see
+        `Ledger.sum_charges`."""
         tokens, usd = self.ledger.sum_charges(price)
         for batch in self.ledger.list_batches(*OPEN):
             _, held_tokens, held_usd = self.ledger.out.read_sums(batch.number)

@@ -20,7 +20,7 @@ _PARTS = (
 _CLOSING = 15.0  # seconds that a service may take to close
 
 
-def _checked(method: str, type_: Any, what: str) -> Any:
+def _make_checked_call(method: str, type_: Any, what: str) -> Any:
     """Return the coroutine method that calls a plugin's `method`, whose result must be of the type; `what`
     names it."""
 
@@ -56,12 +56,12 @@ class CheckedBatchService:
         read: LineResult | NeverBegun | None = self._service.read(line)  # checked with other results
         return read
 
-    upload = _checked("upload", str | None, "an id or None")
-    create = _checked("create", RemoteBatch, "a RemoteBatch")
-    find = _checked("find", RemoteBatch | Suspects | None, "a RemoteBatch, Suspects or None")
-    state = _checked("state", RemoteBatch, "a RemoteBatch")
-    cancel = _checked("cancel", object, "anything")
-    forget = _checked("forget", object, "anything")
+    upload = _make_checked_call("upload", str | None, "an id or None")
+    create = _make_checked_call("create", RemoteBatch, "a RemoteBatch")
+    find = _make_checked_call("find", RemoteBatch | Suspects | None, "a RemoteBatch, Suspects or None")
+    state = _make_checked_call("state", RemoteBatch, "a RemoteBatch")
+    cancel = _make_checked_call("cancel", object, "anything")
+    forget = _make_checked_call("forget", object, "anything")
 
     async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         await self._call("download", object, "anything", file_id, to, limit)
