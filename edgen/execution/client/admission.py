@@ -84,7 +84,7 @@ class Admission:
     @property
     def unreachable(self) -> bool:
         """True while every server is unreachable and being probed."""
-        return all(lane.circuit.unreachable for lane in self.lanes.values())
+        return all(lane.unreachable for lane in self.lanes.values())
 
     @property
     def window(self) -> int:
@@ -109,9 +109,9 @@ class Admission:
 
     def pause_of(self, lane: Lane) -> float:
         """Return the seconds until the next call to a server; 0 if there is no pause."""
-        if self._loop is None or lane.circuit.state != "open":
+        if self._loop is None or lane.state != "open":
             return 0.0
-        return max(0.0, lane.circuit.until - self._loop.time())
+        return max(0.0, lane.open_until - self._loop.time())
 
     @property
     def circuit(self) -> State:
@@ -122,7 +122,7 @@ class Admission:
 
     def find_circuit_state(self, lane: Lane) -> State:
         """Return the state of one server."""
-        return "half-open" if lane.circuit.state == "open" and not self.pause_of(lane) else lane.circuit.state
+        return "half-open" if lane.state == "open" and not self.pause_of(lane) else lane.state
 
     @property
     def refused_for(self) -> float:
@@ -130,7 +130,7 @@ class Admission:
         any server has none."""
         if self._loop is None:
             return 0.0
-        since = [lane.circuit.refused_since for lane in self.lanes.values()]
+        since = [lane.refused_since for lane in self.lanes.values()]
         return min(0.0 if one is None else self._loop.time() - one for one in since)
 
     # --- one call -------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Admission:
             elif not lane.queue and lane.has_room and lane.find_allowed_time(now) <= now:
                 return lane
         if not usable:
-            return min(among, key=lambda lane: (lane.circuit.until, len(lane.queue)))
+            return min(among, key=lambda lane: (lane.open_until, len(lane.queue)))
         usual = self._find_usual_latency()
         wait = {lane: lane.estimate_wait(now, usual) for lane in usable}
         best = min(usable, key=wait.__getitem__)

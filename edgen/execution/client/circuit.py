@@ -54,6 +54,16 @@ class Circuit:
         self._gap = 0.0  # this many seconds apart,
         self._next = float("-inf")  # the next one at this moment or later
 
+    @property
+    def troubled(self) -> bool:
+        """True if there are refusals without a later answer."""
+        return self.refused_since is not None
+
+    @property
+    def counts(self) -> bool:
+        """True if `note_sent` must be called."""
+        return self.state != "closed" or self._paced > 0
+
     def note_refusal(
         self, number: int, latency: float, now: float, wait: float, *, unreachable: bool = False
     ) -> bool:

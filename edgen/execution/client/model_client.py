@@ -374,12 +374,12 @@ class ModelClient:
             # The request was not sent to a service that answered before: the prompt is not the cause.
             call.turned_away += unsent and (others or self.admission.answered)
             return
-        call.failed_connections += lane.circuit.unreachable and not unsent
+        call.failed_connections += lane.unreachable and not unsent
         # If no other call waits, this prompt may be the cause.
         call.turned_away += unsent or (
             (others or self.admission.waiting > 0) and call.failed_connections <= _FREE_CONNECTION_FAILURES
         )
-        if not lane.circuit.unreachable:
+        if not lane.unreachable:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:

@@ -15,7 +15,7 @@ from edgen.core.registry import find_plugin
 from edgen.core.text import shorten
 from edgen.core.values import Reply, Request
 from edgen.execution.client.backend_calls import complete_once, count_slots
-from edgen.execution.client.circuit import Circuit
+from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.window import LoadVerdict, Window
 from edgen.providers import Backend
 from edgen.providers.base import CountsSlots
@@ -51,20 +51,21 @@ class WaitingCall(msgspec.Struct, frozen=True):
 class Lane:
     """A server. Calls admitted to it are counted from 1.
 
-    `running`: calls admitted and not settled. `answers`, `failures`: counts of settled calls. `knows_slots`:
-    the server has replied how many calls it answers at once, perhaps without a number.
+    `running`: calls admitted and not settled. `answers`, `failures`: counts of settled calls. `asked`: the
+    server was asked how many calls it answers at once; `knows_slots`: it has replied, perhaps without a
+    number.
     """
 
     def __init__(self, most: int, address: str = "") -> None:
         self.address = address
         self.window = Window(most)
-        self.circuit = Circuit()
+        self._circuit: Circuit | None = None  # created at the first refusal
         self.queue: OrderedDict[Waiter[Ticket], WaitingCall] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
-        self.knows_slots = False
+        self.knows_slots = self.asked = False
         self.others = 0  # other programs' calls at the server, by its last report
         self._learning: tuple[asyncio.Task[None], asyncio.Event] | None = None  # its end sets the event
-        self.latency: float | None = None  # running mean of its answers, seconds; None before the first
+        self._latency: float | None = None  # running mean, seconds
         self._heard = 0.0  # loop's time of the last answer, or since when calls are running
 
     @property
@@ -73,22 +74,49 @@ class Lane:
         return self.running < self.window.size
 
     @property
+    def state(self) -> State:
+        """The state of its circuit; closed before the first refusal."""
+        return "closed" if self._circuit is None else self._circuit.state
+
+    @property
     def usable(self) -> bool:
         """True unless it is left out, because it refuses or cannot be reached."""
-        return self.circuit.state == "closed"
+        return self._circuit is None or self._circuit.state == "closed"
+
+    @property
+    def unreachable(self) -> bool:
+        """True while it is left out because it cannot be reached."""
+        return self._circuit is not None and self._circuit.unreachable
+
+    @property
+    def open_until(self) -> float:
+        """The moment at which its last pause ends; -inf without one."""
+        return float("-inf") if self._circuit is None else self._circuit.until
+
+    @property
+    def refused_since(self) -> float | None:
+        """The moment of its first refusal without a later answer; None if there is none."""
+        return None if self._circuit is None else self._circuit.refused_since
 
     def find_allowed_time(self, now: float) -> float:
         """Return the moment from which pauses and probes allow the next call; -inf if always."""
-        return self.circuit.find_allowed_time(now, self.window.size)
+        if self._circuit is None:
+            return float("-inf")
+        return self._circuit.find_allowed_time(now, self.window.size)
 
     def estimate_wait(self, now: float, usual: float) -> float:
         """Estimate the seconds that another call would take here, given the calls already here. `usual`: the
         latency assumed before the first answer. The latency of a silent server is at least the time since its
         last answer."""
-        latency = usual if self.latency is None else self.latency
+        latency = usual if self._latency is None else self._latency
         if self.running:
             latency = max(latency, now - self._heard)
         return latency * (self.running + self.others + len(self.queue) + 1) / self.window.size
+
+    @property
+    def latency(self) -> float | None:
+        """The mean seconds of its recent answers; None before the first."""
+        return self._latency
 
     def grant(self, tokens: int, now: float) -> Ticket:
         """Admit a call."""
@@ -96,26 +124,27 @@ class Lane:
             self._heard = now
         self.running += 1
         self.admitted += 1
-        self.circuit.note_sent(self.admitted, now)
+        if self._circuit is not None and self._circuit.counts:
+            self._circuit.note_sent(self.admitted, now)
         return Ticket(self, self.admitted, tokens, now, self.running)
 
     def end(self, ticket: Ticket, verdict: LoadVerdict, now: float, retry_after: float | None) -> bool:
         """Record the end of a call; return whether the server is left out from now on."""
-        latency, circuit = now - ticket.started, self.circuit
-        before = circuit.state
+        latency, circuit = now - ticket.started, self._circuit
+        before = "closed" if circuit is None else circuit.state
         answered = verdict is LoadVerdict.OK
         if answered:
             self.answers += 1
             self._heard = now
-            mean = latency if self.latency is None else self.latency
-            self.latency = mean + _MEMORY * (latency - mean)
+            mean = latency if self._latency is None else self._latency
+            self._latency = mean + _MEMORY * (latency - mean)
         elif verdict is not LoadVerdict.OTHER:
             self.failures += 1
-        if not answered or before != "closed" or circuit.refused_since is not None:
+        if not answered or (circuit is not None and (before != "closed" or circuit.troubled)):
             verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
         self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
         self.running -= 1
-        return before == "closed" and not self.usable
+        return self._circuit is not None and before == "closed" and not self.usable
 
     def is_silent_since(self, moment: float) -> bool:
         """Return whether it has not answered since this time of the loop's clock."""
@@ -128,7 +157,11 @@ class Lane:
         refused = verdict is LoadVerdict.AWAY or (
             verdict is LoadVerdict.CONGESTED and retry_after is not None
         )
-        circuit, before = self.circuit, self.circuit.state
+        if (circuit := self._circuit) is None:
+            if not refused:
+                return verdict
+            circuit = self._circuit = Circuit()
+        before = circuit.state
         blameless = before != "closed"
         if verdict is LoadVerdict.OK:
             circuit.note_answer(number, latency, now, self.admitted, self.window.size)
@@ -136,7 +169,7 @@ class Lane:
             circuit.note_refusal(number, latency, now, 0.0, unreachable=True)
         elif retry_after is not None and refused:
             if before != "half-open":
-                self.window.remember(self.running, first=circuit.refused_since is None)
+                self.window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
                 blameless = self.window.forgive_probe(self.running)
         # The refusals of a closed service say nothing about its capacity.
@@ -145,6 +178,7 @@ class Lane:
     async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
         """Wait until `ask` has returned the server's slots, where the window then starts; None: the server
         does not say. Callers share one `ask`; after a CallError, a later caller asks again."""
+        self.asked = True
         if self._learning is None:
             learning, done = asyncio.create_task(self._learn(ask)), asyncio.Event()
             learning.add_done_callback(lambda _: done.set())
