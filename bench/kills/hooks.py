@@ -126,8 +126,8 @@ def _watch_calls(noted: int) -> None:
         os.write(noted, b"A " + self.make_key(call.request).hex().encode() + b"\n")
         return await ask(self, call)
 
-    async def store_noted(self: Any, answers: Any, *how: Any) -> None:
-        await store(self, answers, *how)
+    async def store_noted(self: Any, answers: Any, *how: Any, **held: Any) -> None:
+        await store(self, answers, *how, **held)
         os.write(noted, b"".join(b"S " + answer[1].hex().encode() + b"\n" for answer in answers))
 
     ModelClient._attempt_when_admitted = ask_noted  # type: ignore[method-assign]

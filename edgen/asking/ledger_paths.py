@@ -35,7 +35,7 @@ class AskerFolder:
     def note(self, asker: Asker[Any, Any]) -> None:
         """Store the facts of an asker next to its ledger, in a run."""
         if self.run is not None:
-            self.run.note_judge(asker.id, asker.facts, self.folder)
+            self.run.note(self.folder / f"{asker.id}.json", asker.facts)
 
     def find_use_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
         """Return the use of the same budget in other ledgers."""

@@ -43,9 +43,9 @@ from edgen.store.ledger.facts import (
     SERVERS,
     TIMEOUTS,
     WORKERS,
+    JsonFact,
     ServerCounts,
     SessionEnd,
-    WorkerCounts,
     add_servers,
 )
 
@@ -163,13 +163,9 @@ class RunSession:
         self.scheduler = scheduler(work)
         shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
-        self._retried_before = Counter(RETRIES.read(ledger.read_fact, ledger.path))
-        self._retries_noted = 0
-        self._timeouts_before = TIMEOUTS.read(ledger.read_fact, ledger.path) or 0
-        self._timeouts_noted = 0
-        self._servers_before = SERVERS.read(ledger.read_fact, ledger.path) or {}
-        self._servers_noted: dict[str, ServerCounts] = {}
-        self._workers_noted: dict[str, WorkerCounts] = {}
+        none: dict[JsonFact[Any], Any] = {RETRIES: {}, TIMEOUTS: 0, SERVERS: {}}
+        self._before = {fact: fact.read(ledger.read_fact, ledger.path) or no for fact, no in none.items()}
+        self._noted = {**self._before, WORKERS: {}}
 
     def _open_budget(self, whole: Budget) -> Budget:
         """Return this session's budget under the caps of the whole run, with a lease of its own if runs share
@@ -177,12 +173,9 @@ class RunSession:
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
-        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         lease = BudgetLease(BudgetBook(Path(self.limits.budget)), self._name_owner())
         lease.settle_before(BudgetUse(tokens, round(usd * PICO)))
-        return whole.make_concurrent(
-            lease, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
-        )
+        return whole.make_concurrent(lease, self._sum_settled(lambda _prompt, _completion: 0.0))
 
     def _name_owner(self) -> str:
         """Return this ledger's name as the owner of a lease, with its path: a copy elsewhere is another
@@ -203,13 +196,17 @@ class RunSession:
                 for client in self._clients.values()
             )
 
-        out = self.ledger.out
-        used = [charged(find_highest_cost) for charged in (self.ledger.sum_charges, *elsewhere)]
-        held = [out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
-        budget.restore(
-            sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
-            sum(usd for _, usd in used) - sum(usd for _, usd in held),
-        )
+        used = [charged(find_highest_cost) for charged in (self._sum_settled, *elsewhere)]
+        budget.restore(sum(tokens for tokens, _ in used), sum(usd for _, usd in used))
+
+    def _sum_settled(self, price: Callable[[int, int], float]) -> tuple[int, float]:
+        """Return (tokens, US dollars) of the ledger, without outstanding batches; see
+        `Ledger.sum_charges`."""
+        tokens, usd = self.ledger.sum_charges(price)
+        for batch in self.ledger.list_batches(*OPEN):
+            _, held_tokens, held_usd = self.ledger.out.read_sums(batch.number)
+            tokens, usd = tokens - held_tokens, usd - held_usd
+        return tokens, usd
 
     @property
     def admissions(self) -> dict[str, Admission]:
@@ -307,22 +304,23 @@ class RunSession:
             await asyncio.sleep(_NOTE_EVERY)
             self._note("running", None)
 
+    def _sum_counts(self) -> dict[JsonFact[Any], Any]:
+        """Return the counts of all sessions, and the workers of this one."""
+        before = self._before
+        return {
+            RETRIES: dict(sorted((Counter(before[RETRIES]) + self.counts.retried_by).items())),
+            TIMEOUTS: before[TIMEOUTS] + self.timeouts,
+            SERVERS: add_servers(before[SERVERS], self.servers),
+            WORKERS: dict(self.scheduler.workers),
+        }
+
     def _note(self, state: str, message: str | None, reason: str = "") -> None:
         """Note the session's state and counts. `reason`: one word for an early end; empty without one."""
         try:
-            if self.counts.retried_by.total() != self._retries_noted:
-                self._retries_noted = self.counts.retried_by.total()
-                retries = self._retried_before + self.counts.retried_by
-                RETRIES.note(self.ledger.set_fact, dict(sorted(retries.items())))
-            if (timeouts := self.timeouts) != self._timeouts_noted:
-                self._timeouts_noted = timeouts
-                TIMEOUTS.note(self.ledger.set_fact, self._timeouts_before + timeouts)
-            if (servers := self.servers) != self._servers_noted:
-                self._servers_noted = servers
-                SERVERS.note(self.ledger.set_fact, add_servers(self._servers_before, servers))
-            if (workers := self.scheduler.workers) != self._workers_noted:
-                self._workers_noted = dict(workers)
-                WORKERS.note(self.ledger.set_fact, self._workers_noted)
+            for fact, value in self._sum_counts().items():
+                if value != self._noted[fact]:
+                    fact.note(self.ledger.set_fact, value)
+                    self._noted[fact] = value
             if reason:
                 END.note(self.ledger.set_fact, SessionEnd(self._number, reason))
             self.ledger.note_session(

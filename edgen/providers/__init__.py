@@ -10,7 +10,8 @@ from edgen.config.backends import KeyRequest, ServiceKeys
 from edgen.core.errors import InputError
 from edgen.core.people.requests import AskPeople
 from edgen.core.registry import find, find_plugin, part_of
-from edgen.providers.base import Backend, BatchAnswers, Fleet, Key, Link, LocalCalls, Provider
+from edgen.providers.base import Backend as Backend
+from edgen.providers.base import BatchAnswers, Fleet, Key, Link, LocalCalls, Provider
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
@@ -114,16 +115,3 @@ def find_batch_services(config: BackendConfig) -> BatchServices:
             f"a backend of type {provider.name} has no batch service. {answers.instead_of_batches}".strip()
         )
     return services
-
-
-__all__ = [
-    "PATIENCE",
-    "Backend",
-    "find_batch_services",
-    "find_calls",
-    "find_provider",
-    "list_key_requests",
-    "list_servers",
-    "make",
-    "make_batch_service",
-]

@@ -360,40 +360,32 @@ def explain_failure(error: Exception, place: str, timeout: float) -> tuple[Failu
     """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
     import aiohttp
 
+    kind = FailureKind.CONNECTION
     match error:
         case _TooLargeError():
-            return (
-                FailureKind.BAD_RESPONSE,
-                f"the answer is larger than {MAX_ANSWER >> 20} MiB, the most that is read",
-            )
+            kind = FailureKind.BAD_RESPONSE
+            message = f"the answer is larger than {MAX_ANSWER >> 20} MiB, the most that is read"
         case TimeoutError():
-            return FailureKind.TIMEOUT, f"{place} gave no complete answer within {timeout:g} s"
+            kind = FailureKind.TIMEOUT
+            message = f"{place} gave no complete answer within {timeout:g} s"
         case aiohttp.ClientHttpProxyError():
-            return (
-                FailureKind.CONNECTION,
-                f"the proxy refused the way to {place}: {error.status} {error.message}",
-            )
+            message = f"the proxy refused the way to {place}: {error.status} {error.message}"
         case aiohttp.ClientResponseError():
-            return FailureKind.BAD_RESPONSE, f"{place} does not answer in HTTP; check the port in base_url"
+            kind = FailureKind.BAD_RESPONSE
+            message = f"{place} does not answer in HTTP; check the port in base_url"
         case aiohttp.ClientProxyConnectionError():
-            return (
-                FailureKind.CONNECTION,
-                f"no connection to the proxy on the way to {place}; check HTTPS_PROXY",
-            )
+            message = f"no connection to the proxy on the way to {place}; check HTTPS_PROXY"
         case aiohttp.ClientConnectorDNSError():
-            return FailureKind.CONNECTION, f"the name of {place} is not known; check base_url and the network"
+            message = f"the name of {place} is not known; check base_url and the network"
         case aiohttp.ClientSSLError() | ssl.SSLError():
-            return (
-                FailureKind.CONNECTION,
-                f"no secure connection to {place} ({error}); check https in base_url and the certificate",
+            message = (
+                f"no secure connection to {place} ({error}); check https in base_url and the certificate"
             )
         case aiohttp.ClientConnectorError():
             reason = error.os_error.strerror or error.os_error
-            return (
-                FailureKind.CONNECTION,
-                f"no connection to {place} ({reason}); check base_url, and that the server is up",
-            )
+            message = f"no connection to {place} ({reason}); check base_url, and that the server is up"
         case aiohttp.ClientPayloadError() | aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
-            return FailureKind.CONNECTION, f"{place} closed the connection in the middle of its answer"
+            message = f"{place} closed the connection in the middle of its answer"
         case _:
-            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"
+            message = f"the call to {place} broke off ({type(error).__name__}: {error})"
+    return kind, message

@@ -11,13 +11,23 @@ from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.plugins.unending_tasks import LateError, run_apart
 from edgen.core.system import run_in_thread
 from edgen.core.values import MAX_ANSWER, Request
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending, Suspects
+from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Suspects
 
 _PARTS = (
     "limits", "settles", "client", "line", "read", "upload", "create", "find", "state", "cancel", "forget",
     "download", "aclose",
 )  # fmt: skip
 _CLOSING = 15.0  # seconds that a service may take to close
+
+
+def _make_checked_call(method: str, type_: Any, what: str) -> Any:
+    """Return the coroutine method that calls a plugin's `method`, whose result must be of the type; `what`
+    names it."""
+
+    async def call(self: CheckedBatchService, *given: Any) -> Any:
+        return await self._call(method, type_, what, *given)
+
+    return call
 
 
 class CheckedBatchService:
@@ -28,18 +38,9 @@ class CheckedBatchService:
         self._provider, self._service = provider, service
         if missing := [name for name in _PARTS if not hasattr(service, name)]:
             self._refuse(f"has a batch service without `{missing[0]}`: {type(service).__name__}")
-        self._require(service.limits, BatchLimits, "a BatchLimits as `limits`")
-        self._require(service.settles, int | float | None, "a number of seconds or None as `settles`")
-
-    @property
-    def limits(self) -> BatchLimits:
-        limits: BatchLimits = self._service.limits
-        return limits
-
-    @property
-    def settles(self) -> float | None:
-        settles: float | None = self._service.settles
-        return settles
+        self.limits = self._require(service.limits, BatchLimits, "a BatchLimits as `limits`")
+        seconds = "a number of seconds or None as `settles`"
+        self.settles = self._require(service.settles, int | float | None, seconds)
 
     @property
     def client(self) -> Any:
@@ -55,29 +56,12 @@ class CheckedBatchService:
         read: LineResult | NeverBegun | None = self._service.read(line)  # checked with other results
         return read
 
-    async def upload(self, file: Path, token: str) -> str | None:
-        found: str | None = await self._call("upload", str | None, "an id or None", file, token)
-        return found
-
-    async def create(self, sending: Sending) -> RemoteBatch:
-        found: RemoteBatch = await self._call("create", RemoteBatch, "a RemoteBatch", sending)
-        return found
-
-    async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
-        kinds = RemoteBatch | Suspects | None
-        found: RemoteBatch | Suspects | None
-        found = await self._call("find", kinds, "a RemoteBatch, Suspects or None", sending)
-        return found
-
-    async def state(self, remote_id: str) -> RemoteBatch:
-        found: RemoteBatch = await self._call("state", RemoteBatch, "a RemoteBatch", remote_id)
-        return found
-
-    async def cancel(self, remote_id: str) -> None:
-        await self._call("cancel", object, "anything", remote_id)
-
-    async def forget(self, file_id: str) -> None:
-        await self._call("forget", object, "anything", file_id)
+    upload = _make_checked_call("upload", str | None, "an id or None")
+    create = _make_checked_call("create", RemoteBatch, "a RemoteBatch")
+    find = _make_checked_call("find", RemoteBatch | Suspects | None, "a RemoteBatch, Suspects or None")
+    state = _make_checked_call("state", RemoteBatch, "a RemoteBatch")
+    cancel = _make_checked_call("cancel", object, "anything")
+    forget = _make_checked_call("forget", object, "anything")
 
     async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         await self._call("download", object, "anything", file_id, to, limit)

@@ -93,15 +93,7 @@ def _list_transport_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions raised for broken connections."""
     import httpx2
 
-    return (
-        httpx2.HTTPError,
-        httpx2.InvalidURL,
-        httpx2.StreamError,
-        MovedError,
-        PackedError,
-        AnswerTooLargeError,
-        TimeoutError,
-    )
+    return httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, TimeoutError
 
 
 def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
@@ -125,60 +117,42 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
             status, {}, json.dumps(getattr(error, "details", None), default=str).encode()
         )
     under = error.__cause__  # openai wraps exceptions of its HTTP client
-    if isinstance(under, CallError):  # there is no key to send
+    if isinstance(under, CallError):  # there is no key to send, or the answer is refused
         return under
     cause = under if isinstance(under, _list_transport_errors()) else error
     kind, message = _describe_failure(cause, place.name)
-    told = OversizedError if isinstance(cause, AnswerTooLargeError) else CallError
     unsent = isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
-    return told(kind, clean_message(message, place.credentials.secrets), unsent=unsent)
+    return CallError(kind, clean_message(message, place.credentials.secrets), unsent=unsent)
 
 
 def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
     """Return the kind of a failure without HTTP answer, and a sentence that names the service."""
     import httpx2
 
+    kind = FailureKind.CONNECTION
     match error:
-        case MovedError():
-            # A redirected batch or file still exists. With NOT_FOUND edgen would create it, and pay for it,
-            # again.
-            kind = FailureKind.PERMISSION if error.asked_for else FailureKind.NOT_FOUND
-            return kind, f"moved to {error}; put that into base_url"
-        case AnswerTooLargeError():
-            return (
-                FailureKind.BAD_REQUEST,
-                f"the answer of {place} is larger than {error} bytes, the limit",
-            )
-        case PackedError():
-            return (
-                FailureKind.BAD_RESPONSE,
-                f"{place} sent a compressed answer ({error}), which was not requested and is not read",
-            )
         case httpx2.TooManyRedirects():
-            return (
-                FailureKind.PERMISSION,
-                f"{place} redirects a download again and again, and its file was not reached; check base_url",
+            kind = FailureKind.PERMISSION
+            message = (
+                f"{place} redirects a download again and again, and its file was not reached; check base_url"
             )
         case httpx2.TimeoutException() | TimeoutError():
-            return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
+            kind = FailureKind.TIMEOUT
+            message = f"{place} gave no complete answer in time"
         case httpx2.ProxyError():
-            return (
-                FailureKind.CONNECTION,
-                f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY",
-            )
+            message = f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY"
         case httpx2.ConnectError():
             why = _find_reason(error)
-            return (
-                FailureKind.CONNECTION,
-                f"no connection to {place} ({why}); check base_url, and that the server is up",
-            )
+            message = f"no connection to {place} ({why}); check base_url, and that the server is up"
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
-            return FailureKind.CONNECTION, f"{place} closed the connection in the middle ({error})"
+            message = f"{place} closed the connection in the middle ({error})"
         case httpx2.HTTPError() | httpx2.InvalidURL() | httpx2.StreamError():
-            return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"
+            message = f"the call to {place} broke off ({type(error).__name__}: {error})"
         case _:
             what = f"{type(error).__name__}: {error}"
-            return FailureKind.BAD_RESPONSE, f"{place} does not answer like a batch service ({what})"
+            kind = FailureKind.BAD_RESPONSE
+            message = f"{place} does not answer like a batch service ({what})"
+    return kind, message
 
 
 def _find_reason(error: BaseException) -> str:
@@ -199,23 +173,6 @@ def _find_reason(error: BaseException) -> str:
 _OF_EXISTING = ("GET", "DELETE")  # methods of calls about an existing object
 
 
-class MovedError(Exception):
-    """The service redirected to the address in the message, and the redirect was not followed. `asked_for`:
-    the call was a GET or DELETE of an existing object."""
-
-    def __init__(self, address: str, *, asked_for: bool) -> None:
-        super().__init__(address)
-        self.asked_for = asked_for
-
-
-class PackedError(Exception):
-    """The answer is compressed, and its unpacked size is unknown. The message names the encoding."""
-
-
-class AnswerTooLargeError(Exception):
-    """The answer has more bytes than the limit, which is the message."""
-
-
 @contextlib.contextmanager
 def limit_download(size: int) -> Iterator[None]:
     """Within the body, read at most `size` bytes of an answer, and follow redirects that stay within the
@@ -228,13 +185,24 @@ def limit_download(size: int) -> Iterator[None]:
         _DOWNLOADS.reset(downloads)
 
 
-async def _stay(home: Destination | None, response: httpx2.Response) -> None:
-    """Raise for a compressed answer or a forbidden redirect. Limit the size of other answers."""
+async def _guard_answer(place: SdkCalls, home: Destination | None, response: httpx2.Response) -> None:
+    """Raise CallError for a compressed answer or a forbidden redirect. Limit the size of other answers."""
+    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
     if response.has_redirect_location and not (_DOWNLOADS.get() and _leads_home(home, response)):
-        raise MovedError(response.headers["Location"], asked_for=response.request.method in _OF_EXISTING)
-    if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
-        raise PackedError(packed[:40])
-    response.stream = _make_bounded_stream()(response.stream)
+        # A redirected batch or file still exists. With NOT_FOUND edgen would create it, and pay for it,
+        # again.
+        exists = response.request.method in _OF_EXISTING
+        kind = FailureKind.PERMISSION if exists else FailureKind.NOT_FOUND
+        message = f"moved to {response.headers['Location']}; put that into base_url"
+    elif packed != "identity":  # its unpacked size is unknown
+        kind = FailureKind.BAD_RESPONSE
+        message = (
+            f"{place.name} sent a compressed answer ({packed[:40]}), which was not requested and is not read"
+        )
+    else:
+        response.stream = _make_bounded_stream()(response.stream, place.name)
+        return
+    raise CallError(kind, clean_message(message, place.credentials.secrets))
 
 
 def _leads_home(home: Destination | None, response: httpx2.Response) -> bool:
@@ -260,8 +228,8 @@ def _make_bounded_stream() -> Any:
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+        def __init__(self, stream: Any, place: str) -> None:
+            self._stream, self._place = stream, place
             self._most = _MOST.get()
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -269,7 +237,10 @@ def _make_bounded_stream() -> Any:
             async for chunk in self._stream:
                 size += len(chunk)
                 if size > self._most:
-                    raise AnswerTooLargeError(f"{self._most:,}")
+                    raise OversizedError(
+                        FailureKind.BAD_REQUEST,
+                        f"the answer of {self._place} is larger than {self._most:,} bytes, the limit",
+                    )
                 yield chunk
 
         async def aclose(self) -> None:
@@ -289,7 +260,7 @@ def _load_certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext
 
 
 def build_http_client(
-    base: URL, credentials: Credentials, environ: Mapping[str, str], patience: float
+    base: URL, calls: SdkCalls, environ: Mapping[str, str], patience: float
 ) -> httpx2.AsyncClient:
     """Build an SDK's HTTP client for `base`, with proxies from `environ`. `patience`: seconds without a byte;
     the caller limits the whole request.
@@ -299,7 +270,8 @@ def build_http_client(
     """
     import httpx2
 
-    home = (base.scheme, base.raw_host, base.port)
+    credentials, home = calls.credentials, (base.scheme, base.raw_host, base.port)
+    guard = functools.partial(_guard_answer, calls, place_of(str(base)))
 
     async def sign(request: httpx2.Request) -> None:
         headers = await credentials.current()
@@ -330,5 +302,5 @@ def build_http_client(
         follow_redirects=True,
         timeout=httpx2.Timeout(patience, connect=min(patience, 60.0)),
         auth=Renewing(),
-        event_hooks={"request": [sign], "response": [functools.partial(_stay, place_of(str(base)))]},
+        event_hooks={"request": [sign], "response": [guard]},
     )

@@ -56,7 +56,7 @@ class SdkBatches:
 
     @cached_property
     def _http(self) -> httpx2.AsyncClient:
-        return build_http_client(self._base, self._credentials, self._environ, self._patience)
+        return build_http_client(self._base, self._calls, self._environ, self._patience)
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
         """Read a line of a result file; None if it is invalid. Never raises."""

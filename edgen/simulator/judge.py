@@ -149,20 +149,24 @@ def find_fenced(text: str) -> str | None:
     return None if found is None else found[2]
 
 
+def label_turns(text: str, label: re.Pattern[str]) -> list[tuple[re.Match[str] | None, str]]:
+    """Return the turns of a transcript, each with the match of the label before it. A text before the first
+    label is a turn without one."""
+    turns: list[tuple[re.Match[str] | None, list[str]]] = []
+    for line in text.split("\n"):
+        if (found := label.match(line)) is not None:
+            turns.append((found, [line[found.end() :]]))
+        elif turns:
+            turns[-1][1].append(line)
+        elif line.strip():
+            turns.append((None, [line]))
+    return [(found, "\n".join(lines).strip()) for found, lines in turns]
+
+
 def split_turns(text: str) -> list[str]:
     """Return the turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
-    turns: list[list[str]] = []
-    lines = text.split("\n")
-    labelled = _TURN if any(map(_TURN.match, lines)) else _ANY_TURN
-    for line in lines:
-        label = labelled.match(line)
-        if label is not None:
-            turns.append([line[label.end() :]])
-        elif turns:
-            turns[-1].append(line)
-        elif line.strip():
-            turns.append([line])
-    return ["\n".join(turn).strip() for turn in turns]
+    label = _TURN if any(map(_TURN.match, text.split("\n"))) else _ANY_TURN
+    return [turn for _, turn in label_turns(text, label)]
 
 
 def rate_quality(text: str) -> float:

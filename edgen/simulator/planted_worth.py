@@ -15,6 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from random import Random
 
+from edgen.simulator.judge import label_turns
 from edgen.simulator.phrases.book import BOOK
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
 from edgen.simulator.prompts.conversation_prompt import is_teaching_role
@@ -59,19 +60,10 @@ def _judge_worth(seed: int, text: str) -> float:
 def _split_teacher_turns(shown: str) -> list[str]:
     """Return the teacher's turns of a transcript in lines like `Teacher: …`; a text without such lines is one
     teacher's turn."""
-    labels = [_LABEL.match(line) for line in shown.split("\n")]
-    if not any(labels):
+    turns = label_turns(shown, _LABEL)
+    if not any(label for label, _ in turns):
         return [shown.strip()]
-    found: list[list[str]] = []
-    taught = False
-    for line, label in zip(shown.split("\n"), labels, strict=True):
-        if label is not None:
-            taught = is_teaching_role(label[1])
-            if taught:
-                found.append([line[label.end() :]])
-        elif taught:
-            found[-1].append(line)
-    return ["\n".join(lines).strip() for lines in found]
+    return [text for label, text in turns if label is not None and is_teaching_role(label[1])]
 
 
 def answer_probability(seed: int, taught: Iterable[str], rng: Random) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.values import TaskId
-from edgen.store.ledger import read_latest_reply
+from edgen.store.ledger.checked_reader import REPLIES, Moment, ReplyRow, open_to_read
 from edgen.store.run_folder import RunFolder
 
 
@@ -32,17 +32,28 @@ def find_latest(run: Path) -> LatestReply:
     """Return the reply that was stored last in any ledger of a run, or in the ledger `run`. Raises RunError
     if there is no run, UsageError if there is no answer."""
     ledgers = [run] if run.is_file() else RunFolder(run).require().ledgers()
-    found = [(path, latest) for path in ledgers if (latest := read_latest_reply(path)) is not None]
+    found = [latest for path in ledgers if (latest := _read_latest(path)) is not None]
     if not found:
         raise UsageError(f"{run}: there is no answer yet, so there is no reply to show.")
-    path, (at, address, reply) = max(found, key=lambda one: one[1][0])
-    return LatestReply(
-        ledger=str(path),
+    return max(found, key=lambda one: one[0])[1]
+
+
+def _read_latest(ledger: Path) -> tuple[float, LatestReply] | None:
+    """Return the last reply that a ledger stored, after its time in seconds since the epoch."""
+    with open_to_read(ledger) as reader:
+        row = reader.read_row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
+        if row is None:
+            return None
+        moment = "SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1"
+        (at,) = reader.require_row(moment, tuple[Moment])
+        reply = reader.check_reply(row)
+    return at, LatestReply(
+        ledger=str(ledger),
         at=datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        scenario=address.scenario,
-        task=address.task,
-        step=address.step,
-        attempt=address.attempt,
+        scenario=row.scenario,
+        task=row.task,
+        step=row.step,
+        attempt=row.attempt,
         model=reply.model,
         finish_reason=reply.finish_reason,
         refusal=reply.refusal,

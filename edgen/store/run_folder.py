@@ -183,10 +183,6 @@ class RunFolder:
         """Return the folders of writers' ledgers, one per kind of texts."""
         return sorted(path for path in self.candidates.glob("*") if path.is_dir())
 
-    def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
-        """Write the facts of a judge, an asker or rollouts next to their ledger in `folder`."""
-        self.note(folder / f"{judge}.json", facts)
-
     def note(self, path: Path, facts: Any) -> None:
         """Write facts as a JSON file of this run, with its digest."""
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import Literal
 
 _START = 32
 _LIMITING = 0.8  # if this share of the window is in use, the window is the limit
@@ -129,14 +130,12 @@ class Window:
         if self._slots is not None and self.size == self._slots.limit:
             self._slots.judge(median)
             self.size = min(self.size, self._slots.limit)
-        self._heed(self._baseline.judge(median), admitted)
-
-    def _heed(self, advice: WindowChange, admitted: int) -> None:
-        if advice is WindowChange.SHRINK:
+        advice = self._baseline.judge(median)
+        if advice == "shrink":
             self.size = max(1, int(self.size * _GENTLE))
             self._quick_below = 0.0
             self._episode = admitted
-        elif advice is WindowChange.REOPEN:
+        elif advice == "reopen":
             self._quick_below = float(self.most)
 
     def _note_complaint(self, running: int, admitted: int) -> None:
@@ -270,14 +269,6 @@ class _Slots:
         return trying
 
 
-class WindowChange(enum.Enum):
-    """The reaction to an epoch's latency."""
-
-    KEEP = enum.auto()
-    SHRINK = enum.auto()
-    REOPEN = enum.auto()
-
-
 class _Baseline:
     """The latency without queueing: the best epoch's, as long as it explains the observations."""
 
@@ -286,18 +277,19 @@ class _Baseline:
         self._worst = 0.0  # the worst latency since the first decrease in a row
         self._decreases = 0  # decreases in a row
 
-    def judge(self, latency: float) -> WindowChange:
+    def judge(self, latency: float) -> Literal["keep", "shrink", "reopen"]:
+        """Return the window's reaction to the latency of an epoch."""
         self._best = min(self._best, latency)
         if latency <= max(self._best * _SLOW, self._best + _NOTICEABLE):
             self._decreases = 0
             self._worst = 0.0
-            return WindowChange.KEEP
+            return "keep"
         # A queue keeps growing for a while after a decrease: use the worst of the row.
         self._worst = max(self._worst, latency)
         if self._decreases >= _FUTILE_AFTER and latency > self._worst * _RELIEVED:
             self._best = latency
             self._decreases = 0
             self._worst = 0.0
-            return WindowChange.REOPEN
+            return "reopen"
         self._decreases += 1
-        return WindowChange.SHRINK
+        return "shrink"

@@ -70,9 +70,11 @@ class OpenAIBackend(ServiceBackend):
             try:
                 return await self._ask(request)
             except CallError as refusal:  # a refusal is free; further calls are sent as the service wants
-                if used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal):
+                named = refusal.message if refusal.status in (400, 422) else ""
+                auto = used == _OLDER and self._config.max_tokens_field == "auto"
+                if auto and re.search(r"(?i)max_?completion_?tokens", named):
                     self._room = _NEWER
-                elif seeded and _wants_no_seed(refusal):
+                elif seeded and re.search(r"(?i)\bseed\b", named):
                     self._leave_seed_out()
                 else:
                     raise
@@ -150,19 +152,6 @@ def is_hosted(config: OpenAIConfig) -> bool:
     """Return whether OpenAI itself answers."""
     host = base_address(config.base_url).host or ""
     return host == "api.openai.com" or host.endswith(".api.openai.com")
-
-
-def _wants_newer(refusal: CallError) -> bool:
-    """Return whether a service refused `max_tokens` and named the newer field."""
-    return (
-        refusal.status in (400, 422)
-        and re.search(r"(?i)max_?completion_?tokens", refusal.message) is not None
-    )
-
-
-def _wants_no_seed(refusal: CallError) -> bool:
-    """Return whether a service refused `seed`."""
-    return refusal.status in (400, 422) and re.search(r"(?i)\bseed\b", refusal.message) is not None
 
 
 def _render_tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:

@@ -60,6 +60,7 @@ class AnthropicBatchServer(BatchServer):
         "POST batches/*/cancel": "cancel",
         "DELETE batches/*": "delete",
     }
+    deleted: ClassVar = {"type": "message_batch_deleted"}
     line = msgspec.json.Decoder(_Line)
     no_stream = "stream: a request of a batch cannot be streamed"
     batch_id, result_id = "msgbatch_", "results_"
@@ -88,10 +89,6 @@ class AnthropicBatchServer(BatchServer):
             raise BadCall(f"{item.id} has not ended; cancel it first.")
         if operation == "download" and item.output is None:
             raise BadCall(f"{item.id} has no results yet.", status=404)
-
-    def describe_end(self, item: File | SimulatedBatch, place: Place, *, deleted: bool) -> dict[str, Any]:
-        done = {"id": item.id, "type": "message_batch_deleted"}
-        return done if deleted else self.describe(item, place)
 
     def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         assert isinstance(item, SimulatedBatch)

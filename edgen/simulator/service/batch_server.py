@@ -71,6 +71,8 @@ class BatchServer(BatchFormat):
     operations: ClassVar[Mapping[str, Operation]]  # by method and path, as in `GET files/*/content`
     batch_id: ClassVar[str]  # prefix of batch ids
     file_id: ClassVar[str] = ""  # prefix of file ids
+    # the answer to a deletion, besides the id; None: it is empty, as that to a cancellation
+    deleted: ClassVar[Mapping[str, Any] | None] = None
 
     def __init__(self, store: Store, faults: BatchFaults) -> None:
         self.store = store
@@ -88,16 +90,6 @@ class BatchServer(BatchFormat):
     @abstractmethod
     def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         """Return a file or a batch in the API's format."""
-
-    def describe_end(
-        self,
-        item: File | SimulatedBatch,  # noqa: ARG002
-        place: Place,  # noqa: ARG002
-        *,
-        deleted: bool,  # noqa: ARG002
-    ) -> dict[str, Any]:
-        """Return the answer to a deletion if `deleted`, else to a cancellation."""
-        return {}
 
     @abstractmethod
     def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
@@ -160,7 +152,9 @@ class BatchServer(BatchFormat):
                 await self.store.drop(item)
             case "cancel", SimulatedBatch():
                 self.store.cancel(item)
-        return reply(self.describe_end(item, place, deleted=operation == "delete"))
+        if self.deleted is None:
+            return reply({})
+        return reply({"id": item.id, **self.deleted} if operation == "delete" else self.describe(item, place))
 
     def _list_items(self, kind: str) -> list[Any]:
         if kind == "files":

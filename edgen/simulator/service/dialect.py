@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import msgspec
 
 from edgen.core.pictures import WORDS, parse_picture
-from edgen.core.values import Message, Reply, Token, Usage
+from edgen.core.values import Message, Reply, Usage
 from edgen.simulator.config import CHARS_PER_TOKEN
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
@@ -227,11 +227,6 @@ def is_whole_call(call: WireCall, reply: Reply) -> bool:
     except msgspec.DecodeError:
         return False
     return True
-
-
-def list_tokens(reply: Reply) -> tuple[Token, ...]:
-    """Return the tokens of a reply; empty if not requested."""
-    return reply.tokens or ()
 
 
 def check_top_logprobs(count: int | None) -> None:

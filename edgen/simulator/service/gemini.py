@@ -27,7 +27,6 @@ from edgen.simulator.service.dialect import (
     encode,
     find_tool,
     is_whole_call,
-    list_tokens,
     pair_pieces_with_tokens,
     parse_schema,
 )
@@ -247,7 +246,7 @@ def _make_response(call: WireCall, replies: Sequence[Reply], name: str) -> dict[
         value["usageMetadata"] = _make_usage(replies, completion=0)
         return value
     value["candidates"] = [
-        _make_item(i, reply, _list_parts(call, reply)) | _make_logprobs(call, list_tokens(reply))
+        _make_item(i, reply, _list_parts(call, reply)) | _make_logprobs(call, reply.tokens or ())
         for i, reply in enumerate(replies)
     ]
     value["usageMetadata"] = _make_usage(replies)
@@ -307,5 +306,5 @@ def _list_pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any],
     if "text" not in whole:
         yield whole, ()
         return
-    for text, told in pair_pieces_with_tokens(whole["text"], list_tokens(reply)):
+    for text, told in pair_pieces_with_tokens(whole["text"], reply.tokens or ()):
         yield {"text": text}, told

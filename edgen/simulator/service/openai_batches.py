@@ -93,6 +93,7 @@ class OpenAIBatchServer(BatchServer):
         "POST batches/*/cancel": "cancel",
     }
     errors_apart = True
+    deleted: ClassVar = {"object": "file", "deleted": True}
     line = msgspec.json.Decoder(_Line)
     no_stream = "A request of a batch cannot be streamed."
     batch_id, file_id, result_id = "batch_", "file-", "file-"
@@ -142,10 +143,6 @@ class OpenAIBatchServer(BatchServer):
 
     def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:  # noqa: ARG002
         return _describe_file(item) if isinstance(item, File) else _describe_batch(item)
-
-    def describe_end(self, item: File | SimulatedBatch, place: Place, *, deleted: bool) -> dict[str, Any]:
-        done = {"id": item.id, "object": "file", "deleted": True}
-        return done if deleted else self.describe(item, place)
 
     def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
         usual, most = (10_000, 10_000) if place.kind == "files" else (20, 100)

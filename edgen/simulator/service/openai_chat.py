@@ -30,7 +30,6 @@ from edgen.simulator.service.dialect import (
     encode,
     find_tool,
     join_parts,
-    list_tokens,
     pair_pieces_with_tokens,
     parse_schema,
 )
@@ -81,9 +80,9 @@ class _Body(msgspec.Struct):
     messages: list[_Message]  # the conversation
     model: str = MODEL  # any name
     seed: int | None = None  # for sampling the answer
-    temperature: float | None = None  # most tokens of the answer
+    temperature: float | None = None  # for sampling the answer
     max_tokens: int | None = None  # earlier name of max_completion_tokens
-    max_completion_tokens: int | None = None  # for sampling the answer
+    max_completion_tokens: int | None = None  # most tokens of the answer
     stop: str | list[str] | None = None  # texts at which the answer ends
     n: int | None = None  # number of answers
     response_format: _ResponseFormat | None = None  # text, JSON or a schema
@@ -284,7 +283,7 @@ def list_logprobs(reply: Reply) -> list[dict[str, Any]]:
     return [
         _make_token(token.text, token.logprob)
         | {"top_logprobs": [_make_token(*likely) for likely in token.top]}
-        for token in list_tokens(reply)
+        for token in reply.tokens or ()
     ]
 
 

@@ -87,8 +87,8 @@ class _Body(msgspec.Struct):
     input: str | list[_Item]  # the conversation
     model: str = MODEL  # any name
     instructions: str | None = None  # the system message
-    temperature: float | None = None  # most tokens of the answer
-    max_output_tokens: int | None = None  # for sampling the answer
+    temperature: float | None = None  # for sampling the answer
+    max_output_tokens: int | None = None  # most tokens of the answer
     text: _TextConfig | None = None  # form of the answer
     reasoning: _Reasoning | None = None  # reasoning effort
     tools: list[_Tool] | None = None  # tools, one of which may be called

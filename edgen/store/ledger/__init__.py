@@ -7,59 +7,31 @@ are direct, since WAL allows reading and writing at once.
 
 from __future__ import annotations
 
-from edgen.store.ledger.at_path import (
-    count_outstanding_at,
-    read_batches_at,
-    read_latest_reply,
-    run_status,
-    sum_charges_at,
-)
-from edgen.store.ledger.facts import SELECTION, Clause, Selection, SplitRule, read_selection
-from edgen.store.ledger.ledger import Ledger, Outcome
-from edgen.store.ledger.outstanding import OutstandingCall, OutstandingCalls
-from edgen.store.ledger.reader import LedgerReader, LedgerSummary, Outcomes, read_summary
-from edgen.store.ledger.status import (
-    OPEN,
-    LedgerCounts,
-    LedgerSession,
-    NotedBatch,
-    RunPlan,
-    RunStatus,
-    Scope,
-    TokenCounts,
-)
-from edgen.store.ledger.tally import has_tally
-from edgen.store.ledger.writer import ACKNOWLEDGED, describe_lost_replies, has_acknowledgement
-
-__all__ = [
-    "ACKNOWLEDGED",
-    "OPEN",
-    "SELECTION",
-    "Clause",
-    "Ledger",
-    "LedgerCounts",
-    "LedgerReader",
-    "LedgerSession",
-    "LedgerSummary",
-    "NotedBatch",
-    "Outcome",
-    "Outcomes",
-    "OutstandingCall",
-    "OutstandingCalls",
-    "RunPlan",
-    "RunStatus",
-    "Scope",
-    "Selection",
-    "SplitRule",
-    "TokenCounts",
-    "count_outstanding_at",
-    "describe_lost_replies",
-    "has_acknowledgement",
-    "has_tally",
-    "read_batches_at",
-    "read_latest_reply",
-    "read_selection",
-    "read_summary",
-    "run_status",
-    "sum_charges_at",
-]  # fmt: skip
+from edgen.store.ledger.at_path import count_outstanding_at as count_outstanding_at
+from edgen.store.ledger.at_path import read_batches_at as read_batches_at
+from edgen.store.ledger.at_path import run_status as run_status
+from edgen.store.ledger.at_path import sum_charges_at as sum_charges_at
+from edgen.store.ledger.facts import SELECTION as SELECTION
+from edgen.store.ledger.facts import Clause as Clause
+from edgen.store.ledger.facts import Selection as Selection
+from edgen.store.ledger.facts import SplitRule as SplitRule
+from edgen.store.ledger.facts import read_selection as read_selection
+from edgen.store.ledger.ledger import Ledger as Ledger
+from edgen.store.ledger.ledger import Outcome as Outcome
+from edgen.store.ledger.outstanding import OutstandingCall as OutstandingCall
+from edgen.store.ledger.outstanding import OutstandingCalls as OutstandingCalls
+from edgen.store.ledger.reader import LedgerReader as LedgerReader
+from edgen.store.ledger.reader import LedgerSummary as LedgerSummary
+from edgen.store.ledger.reader import read_summary as read_summary
+from edgen.store.ledger.status import OPEN as OPEN
+from edgen.store.ledger.status import LedgerCounts as LedgerCounts
+from edgen.store.ledger.status import LedgerSession as LedgerSession
+from edgen.store.ledger.status import NotedBatch as NotedBatch
+from edgen.store.ledger.status import RunPlan as RunPlan
+from edgen.store.ledger.status import RunStatus as RunStatus
+from edgen.store.ledger.status import Scope as Scope
+from edgen.store.ledger.status import TokenCounts as TokenCounts
+from edgen.store.ledger.tally import has_tally as has_tally
+from edgen.store.ledger.writer import ACKNOWLEDGED as ACKNOWLEDGED
+from edgen.store.ledger.writer import describe_lost_replies as describe_lost_replies
+from edgen.store.ledger.writer import has_acknowledgement as has_acknowledgement

@@ -5,34 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from edgen.core.values import Address, Reply
-from edgen.store.ledger.checked_reader import REPLIES, Moment, Natural, ReplyRow, open_to_read
+from edgen.store.ledger.checked_reader import Natural, open_to_read
 from edgen.store.ledger.reader import LedgerReader
-from edgen.store.ledger.status import (
-    NotedBatch,
-    RunStatus,
-    read_batches,
-    sum_charges,
-)
+from edgen.store.ledger.status import NotedBatch, RunStatus, read_batches, sum_charges
 
 
 def run_status(path: Path) -> RunStatus:
     """Return the status of the ledger at `path`."""
     with LedgerReader(path) as view:
         return view.status
-
-
-def read_latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
-    """Return the last reply that the ledger at `path` stored, its time (seconds since the epoch) and its
-    call."""
-    with open_to_read(path) as reader:
-        row = reader.read_row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
-        if row is None:
-            return None
-        at = reader.require_row("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[
-            0
-        ]
-        return at, Address(row.scenario, row.task, row.step, row.attempt), reader.check_reply(row)
 
 
 def read_batches_at(path: Path) -> list[NotedBatch]:
