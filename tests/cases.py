@@ -20,9 +20,12 @@ SHOWN = 20  # the most failed cases that are named
 
 
 def each(
-    names: str | Sequence[str], cases: Iterable[Any]
+    names: str | Sequence[str], cases: Iterable[Any], *, tests: int = 1
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each case. `names` and `cases` are those of `parametrize`."""
+    """Run a test for each case. `names` and `cases` are those of `parametrize`.
+
+    `tests`: the number of tests that share the cases, so that several workers run them; 1 by default.
+    """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     values = [case if len(keys) > 1 else (case,) for case in cases]
 
@@ -30,7 +33,8 @@ def each(
         @functools.wraps(test)
         def whole(*arguments: Any, **fixtures: Any) -> None:
             failed = []
-            for case in values:
+            mine = values[fixtures.pop("part") :: tests] if tests > 1 else values
+            for case in mine:
                 try:
                     test(*arguments, **fixtures, **dict(zip(keys, case, strict=True)))
                 except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - it is named with its case
@@ -38,12 +42,14 @@ def each(
             if failed:
                 more = f"\n… and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
                 listed = "\n".join(failed[:SHOWN])
-                pytest.fail(f"{len(failed)} of {len(values)} cases fail:\n{listed}{more}", pytrace=False)
+                pytest.fail(f"{len(failed)} of {len(mine)} cases fail:\n{listed}{more}", pytrace=False)
 
         signature = inspect.signature(test)
         kept = [one for name, one in signature.parameters.items() if name not in keys]
+        if tests > 1:
+            kept.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
         whole.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-        return whole
+        return pytest.mark.parametrize("part", range(tests))(whole) if tests > 1 else whole
 
     return decorate
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import ROOT
-from tests.source_imports import walk_statements
+from tests.source_imports import list_nodes, walk_statements
 
 # Names of two or more public packages, each with the meaning that its users expect.
 SHARED_CLASSES = {
@@ -316,7 +316,7 @@ def list_names(source: str) -> Iterator[tuple[int, str]]:
     for node in tree.body:
         if isinstance(node, ast.Assign):
             yield from ((one.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
-    for node in ast.walk(tree):
+    for node in list_nodes(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):

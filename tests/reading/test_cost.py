@@ -162,7 +162,7 @@ def read_general(text: str) -> object:
     return read_unknown(text, TEACHER_STUDENT)
 
 
-@pytest.mark.parametrize("layout", EVERY)
+@each("layout", EVERY, tests=3)
 def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str) -> None:
     """The general reader is timed, not learned layouts.
 
@@ -170,7 +170,7 @@ def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str
     disturbed neither of a pair. Turns in other languages' words are found only after a first look at the
     whole reply.
     """
-    texts, published = ([EVERY[name](number) for number in range(20)] for name in (layout, "published"))
+    texts, published = ([EVERY[name](number) for number in range(10)] for name in (layout, "published"))
     most = 8 if find_own_labels(texts[0]) is None else 4
     assert takes_at_most(
         most, lambda: read_all(read_general, texts), lambda: read_all(read_general, published)
@@ -182,7 +182,7 @@ def find_own_labels(text: str) -> object:
     return re.search(r"(?m)^.{0,60}\b(?:(?i:teacher|tutor|instructor)|T)\b", text)
 
 
-@pytest.mark.parametrize("layout", [name for name in EVERY if name != "Python tuples"])
+@each("layout", [name for name in EVERY if name != "Python tuples"], tests=3)
 def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout: str) -> None:
     texts, published = ([EVERY[name](number) for number in range(8)] for name in (layout, "published"))
     find_layouts.cache_clear()  # a beginning that other tests read often is rarely examined

@@ -44,8 +44,9 @@ MORE: dict[str, Callable[[int], str]] = {
     "bullets": lambda n: re.sub("^(?=Teacher|Student)", "- ", LAYOUTS["lines"](n), flags=re.MULTILINE),
 }
 ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **ASKED, **MORE}
-CLEAN = 5  # replies of each layout
-MUTATIONS = dose(10, 60)  # of each layout
+CLEAN = dose(3, 5)  # replies of each layout
+CHANGED = dose(1, 6)  # replies of each layout that are changed
+MUTATIONS = dose(5, 10)  # of each of these
 
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",
@@ -141,13 +142,13 @@ def mutated(text: str, draw: random.Random) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("layout", ALL)
+@each("layout", ALL, tests=6)
 def test_mutations_of_each_layout(layout: str) -> None:
     draw = random.Random(layout)
     make = ALL[layout]
-    for number in range(MUTATIONS // 10):
+    for number in range(CHANGED):
         text = short(make(number), draw)
-        for _ in range(10):
+        for _ in range(MUTATIONS):
             check(read(mutated(text, draw)))
 
 
