@@ -16,6 +16,16 @@ from edgen.reading.role_words import LANGUAGES
 
 _ARTICLES = "the der die das le la les el los il lo un una o a os as de het l ein eine een une um uma bir"
 ARTICLES = frozenset(_ARTICLES.split())
+TITLES = (
+    "mr",
+    "mrs",
+    "ms",
+    "mx",
+    "miss",
+    "mme",
+    "dr",
+    "prof",
+)  # in front of a name, perhaps with a full stop
 # A job's own words for each role, in the order of the roles.
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 

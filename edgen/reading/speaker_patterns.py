@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.roles import ARTICLES, RoleWords
+from edgen.reading.roles import ARTICLES, TITLES, RoleWords
 from edgen.reading.text.characters import WordMemory
 
 _BEGINS = (
@@ -66,7 +66,7 @@ _GESTURES = (
     r"|sourit|rit|hésite|sonríe|asiente|sorride|annuisce|sorri|glimlacht|knikt|улыбается|кивает|uśmiecha)"
 )
 _PLAIN_TITLES = (
-    "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora "
+    f"{' '.join(TITLES)} mlle madame monsieur herr frau señor señora sr sra srta signor signora "
     "sig senhor senhora "
     "dott mevrouw meneer pan pani narrator classmate parent principal headmaster headmistress coach "
     "counselor counsellor interviewer moderator"

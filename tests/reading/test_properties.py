@@ -89,7 +89,10 @@ PLAIN = (
     .map(str.strip)
     .filter(
         lambda text: (
-            not is_silent(text) and not text.endswith(("\\", ",")) and not text.startswith(("\\", "'"))
+            not is_silent(text)
+            and not text.endswith(("\\", ","))
+            and not text.startswith(("\\", "'"))
+            and "\\\\" not in text  # where all are doubled, two may stand for one
         )
     )
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.assembly import FoundParts
+from edgen.reading.lines.foot import split_foot
 from edgen.reading.lines.line import (
     Inside,
     LineGroup,
@@ -46,21 +47,6 @@ from edgen.reading.text.quotes import (
     unwrap_plain,
 )
 
-# A line under the last turn's that is no speech: a rule, a command, a tag, a row of a table, a number alone, a
-# label with a number.
-_VALUED = r"(?:[01]?[.,]\d{1,4}|\d{1,3}\s?%)"
-_BELOW = compile_later(
-    r"(?i)[^\S\n]*+(?:(?=[^\w\n]*[|+=─━┴╧*_#~`-])[^\w\n]{3,}+\Z|```|\\(?:end|hline|bottomrule)\b|</?\w"
-    r"|\[(?:/\w+|b)\]|\[\w+\]\s*\Z|@\w+\s*\Z"
-    rf"|\|.*\|\s*\Z|([*_])[^\s*_][^*_]{{1,300}}\1\s*\Z|\W{{0,6}}{_VALUED}\W*+\Z"
-    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,5}[\w'’]{1,20}[*_]{0,3}[ ]?(?:[:=：–—→]|-[ ])[*_ ]{0,4}"
-    rf"(?:{_VALUED}|(?:yes|no|true|false|partly|partially|low|high|medium)\b).{{0,30}}\Z)"
-)
-# The same after a blank line: words in brackets, a count of turns.
-_BELOW_BLANK = compile_later(
-    r"(?i)[^\S\n]*+(?:[*_]{0,2}\((?=[^()\n]*[^\W\d_]{2}[ ][^\W\d_])[^()\n]{1,200}\)\W{0,3}\Z"
-    r"|\W{0,8}+(?:[\w'’]{1,20}[ ]){0,4}(?:turns|exchanges|messages|words)[*_]{0,3}[ ]?[:=][*_ ]{0,4}\d{1,4}\W*+\Z)"
-)
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?:(?<=[\[,\"”])[^\S\n]{1,9}|(?<=\[))(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
@@ -79,7 +65,6 @@ _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 _DELIMITERS = (",", ";", "\t")  # between the cells of a table
 _LABELS, _LONGEST_LABEL = 2, 40  # the last labels, and characters of the beginning of one
 _COUNT = compile_later(r"\d+")
-_MANY = 6  # turns of one line each: more lines of the last one are hardly speech
 MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
 
@@ -213,7 +198,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
         block.entries[-1] = (role, said, ended)
         repairs.append(Repair.STRAY_DEBRIS)
     if "\n" in said and not (inside.several or ended):
-        said, foot = _split_foot(said) if len(lines) >= _MANY else _split_value(said)
+        said, foot = split_foot(said, len(lines))
         block.entries[-1], tail = (role, said, ended), f"{foot}\n{tail}" if foot else tail
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -245,23 +230,6 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
         block.repairs.append(Repair.POSTAMBLE)
 
 
-def _split_foot(said: str) -> tuple[str, str]:
-    """Return the text of the last turn and the lines under it, from the first one that is no speech."""
-    at = said.find("\n")
-    while at >= 0:
-        below = said.find("\n", at + 1)
-        line = said[at + 1 : below if below >= 0 else len(said)]
-        below_blank = said[at - 1] == "\n" and _BELOW_BLANK.match(line)
-        if (
-            below_blank
-            or _BELOW.match(line)
-            or any(map(str.isdigit, surroundings.read_value_of_line(line) or ""))
-        ):
-            return said[:at].rstrip(), said[at:]
-        at = below
-    return said, ""
-
-
 def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
     """Return whether the reply breaks off inside a label or an end marker, on the last turn's last line."""
     begun = _COUNT.sub("0", said[said.rindex("\n") :].strip())
@@ -269,14 +237,6 @@ def _is_label_begun(said: str, lines: Sequence[RoleLine]) -> bool:
     if begun[:1] == "[" and named and "[end of conversation]".startswith(begun.lower()):
         return True
     return named and any(_COUNT.sub("0", line.label.strip()).startswith(begun) for line in lines[-_LABELS:])
-
-
-def _split_value(said: str) -> tuple[str, str]:
-    """Return the last turn's text and the paragraph under it, if this is a value or the rows of a table."""
-    above, _, last = said.rstrip().rpartition("\n\n")
-    valued = "\n" not in last and (surroundings.find_last_value(last) or _BELOW_BLANK.match(last))
-    rows = all(line[:1] == "|" for line in last.split("\n"))
-    return (above.rstrip(), f"\n{last}") if above and (valued or rows) else (said, "")
 
 
 def _is_comma_list(texts: list[str]) -> bool:

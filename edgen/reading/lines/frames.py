@@ -25,7 +25,7 @@ from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import TOKEN, Lines, find_kind, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
-from edgen.reading.roles import ARTICLES, RoleWords
+from edgen.reading.roles import ARTICLES, TITLES, RoleWords
 from edgen.reading.text.characters import find_common_start, fold
 from edgen.reading.text.marker import may_mark
 
@@ -42,7 +42,8 @@ _NAMES = compile_later(r"[^\W\d_][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}")
 _NOTE = compile_later(r"[(\[][^()\[\]\n]{1,60}[)\]]")
 _OPENS_NOTE = ("(", "[")
 _EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
-_LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
+_LAST_WORD = compile_later(r"(?<!\w)([^\W\d_]{1,5})(?:[ ']|\.[ ])?\Z")
+_BEFORE_NAMES = ARTICLES.union(TITLES)
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
@@ -157,13 +158,11 @@ def _find_left(before: str) -> tuple[str, ...]:
 
 
 def _without_article(before: str) -> str:
-    """Return a text without an article at its end."""
-    if not before[-1:].isalpha() and not before[-2:-1].isalpha():  # most
+    """Return a text without an article or a title at its end."""
+    if before[-2:] != ". " and not before[-1:].isalpha() and not before[-2:-1].isalpha():  # most
         return before
     found = _LAST_WORD.search(before, max(0, len(before) - 7))
-    return (
-        before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
-    )
+    return before[: found.start()] if found is not None and found[1].lower() in _BEFORE_NAMES else before
 
 
 def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False) -> Lines | None:

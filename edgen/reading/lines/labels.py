@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import RoleLine, decode_text
-from edgen.reading.roles import RolePattern
+from edgen.reading.roles import TITLES, RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
 # Before a name: decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and
@@ -46,8 +46,9 @@ _SEPARATOR = rf"""
 # The next word of a sentence that begins with a role's name: not `to`, not `at 9:00`, no verb of speech.
 _GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?=[^\W\d_]{{2}})(?!(?:to|at)[ ]|{_SPEAKS})"
 # If a colon follows the name or a sentence continues, no other alternative is tried.
+_BEFORE_NAME = rf"(?:the|(?:{'|'.join(TITLES)})\.?)[ ]"
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:(?=[\#\ds'’_]|[ ][\#\dA-Z])(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b))?))
+    (?:({_BEFORE_NAME})|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:(?=[\#\ds'’_]|[ ][\#\dA-Z])(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b))?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     (?:(?=[,(\[/]|[ ][\w ,(\[/→-])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})
@@ -55,7 +56,7 @@ _NAME = rf"""
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963\u0981-\u09e3\u0b82-\u0bcd\u0e31-\u0e4e\u200c-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:{_MARK}){{0,4}}"""
-# The groups of a label: the whole label, the text before the name, an article, the name, the role in it, a
+# The groups of a label: the whole label, the text before the name, an article or a title, the name, the role in it, a
 # note, a person's name and the role in brackets after that name, the separators colon, tag and dash.
 ROLE = RolePattern(
     rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}|{_BY_NAME}){_SEPARATOR})", re.VERBOSE | re.MULTILINE | re.IGNORECASE

@@ -29,6 +29,7 @@ _BEFORE_COUNT = ("(", "[", "#")
 _BULLETS = ("* ", "+ ", "• ")
 _QUOTES = (">", "|", ":")  # marks at the beginning of each line of a text
 _QUOTATION = tuple("\"'”’")
+_FEW_EMPHASISED = 0.25  # of texts in italics: some may hold words in bold
 _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 24  # characters
@@ -53,7 +54,7 @@ _BLANKS = compile_later(r"[^\S\n]+")
 # Marks with words in them.
 _TAGGED = compile_later(r"(?s)\\.*|\[[^\]]*\][ ,;.]*|(?:<(?!/s>)[^>|]*>[ ,;.]*)+|\{[^}]*\}[ ,;.]*|\#\w+:?0")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
-_SMILEY = compile_later(
+SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
 )
 _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
@@ -262,9 +263,13 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     quoted = shared[:start].endswith(_QUOTATION)
     shared = shared[start:]
     opening = _OPENING.get(shared[0])
-    if opening is not None and any(body.count(opening) >= body.count(shared[0]) for body in bodies):
+    if (
+        opening is not None
+        and not quoted
+        and any(body.count(opening) >= body.count(shared[0]) for body in bodies)
+    ):
         return
-    if any(body.strip() == shared for body in bodies) or all(map(_SMILEY.search, bodies)):
+    if any(body.strip() == shared for body in bodies) or all(map(SMILEY.search, bodies)):
         return
     if "\\" in shared and not _COMMAND.search(shared):
         return
@@ -369,19 +374,14 @@ def _are_other_roles(names: Mapping[str, re.Match[str] | None]) -> bool:
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
-    """Remove the marks between which all texts stand."""
+    """Remove the marks between which all texts stand. Few of them may hold more of these."""
     texts = [line.body.strip() for line in lines]
     # Lines below the last turn do not belong to the turn.
     texts[-1] = texts[-1].partition("\n")[0].rstrip()
-    if not all(_is_wrapped(text, mark) for text in texts):
+    length = len(mark)
+    if not all(len(text) > 2 * length and text.startswith(mark) and text.endswith(mark) for text in texts):
+        return
+    if sum(mark[0] in text[length:-length] for text in texts) > len(texts) * _FEW_EMPHASISED:
         return
     for line, text in zip(lines, texts, strict=True):
-        line.body = line.body.replace(text, text[len(mark) : -len(mark)], 1)
-
-
-def _is_wrapped(text: str, mark: str) -> bool:
-    """Return whether a text stands between two such marks, and holds no further mark."""
-    inside = text[len(mark) : -len(mark)]
-    return (
-        len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark[0] not in inside
-    )
+        line.body = line.body.replace(text, text[length:-length], 1)

@@ -83,6 +83,11 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
                 result.people.setdefault(name.strip().lower(), named)
             stack += _look_into(value, depth, shapes.said, result)
         elif isinstance(value, list):
+            if len(value) == 2 and type(value[0]) is str:  # such as ["probability", 0.2]
+                said = shapes.said[value[0]]
+                result.probabilities += (
+                    _find_sole_number(value[1:]) if said.probable and not said.negated else []
+                )
             own: list[Any] = []
             stack += [
                 (child, depth + 1, None, own)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
+from edgen.reading.text.escapes import unescape
 
 # Closing marks by the opening mark of a turn: models mix the kinds of double marks.
 CLOSERS = {
@@ -35,8 +36,6 @@ _TAG = compile_later(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\
 _BARE_SINGLE = compile_later(r"(?<!\w)['‘]|['’](?!\w)")
 _MARKS = compile_later(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
-# A written line break: several of them, one before a list's mark, or one between sentences.
-_BREAK = compile_later(r"(?<!\\)(?:(?:\\n){2,3}|\\n(?=(?:[-*•–]|\d{1,2}[.)])[ ])|(?<=[.!?:…])\\n(?=[A-Z“(]))")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
@@ -89,7 +88,7 @@ def unwrap_plain(text: str, first: str) -> str | None:
         return None
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
-    return _unescape(inner, first).strip()
+    return unescape(inner, first).strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
@@ -140,30 +139,19 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
         at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
         if first in "'’‘" or _is_balanced(body, first):  # else an apostrophe would go
-            return _unescape(strip_debris(body, repairs), first)
+            return unescape(strip_debris(body, repairs), first)
         repairs.append(Repair.MISSING_QUOTE)
-        return _unescape(strip_debris(body[1:].lstrip(), repairs), first)
+        return unescape(strip_debris(body[1:].lstrip(), repairs), first)
     inner = body[1:at]
     if _is_two_quotations(inner, body[at]):
-        return _unescape(body, first)
+        return unescape(body, first)
     if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
     inner = inner.strip()
     if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
         repairs.append(Repair.STRAY_DEBRIS)
         inner = inner[1:-1]
-    return _unescape(strip_debris(inner, repairs), first)
-
-
-def _unescape(text: str, opener: str) -> str:
-    r"""Return a text with `"` for `\"`, and line breaks for `\n` where no code and no formula has it.
-
-    Other backslashes belong to the speaker.
-    """
-    if "\\" not in text:
-        return text
-    text = text.replace('\\"', '"').replace("\\'", "'" if opener == "'" else "\\'")
-    return _BREAK.sub(lambda written: written[0].replace("\\n", "\n"), text)
+    return unescape(strip_debris(inner, repairs), first)
 
 
 def _is_balanced(body: str, opener: str) -> bool:
