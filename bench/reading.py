@@ -65,7 +65,7 @@ def microseconds(
 
 
 class Cost(NamedTuple):
-    """What the replies of one layout take to read, in yardsticks."""
+    """The time that the replies of one layout take to read, in yardsticks."""
 
     known: list[float]  # of each reply, once the layout is learned
     unknown: list[float]  # before

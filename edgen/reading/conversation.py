@@ -3,7 +3,7 @@
 `read_unknown` reads every layout by the same steps. A reply in a layout that earlier replies had takes a
 shorter way to the same result (`learned`). The steps:
 
-1. `_without_wrappers` removes lone surrogates and thinking. Markup (XML, HTML, BBCode, LaTeX) that names the
+1. `without_wrappers` removes lone surrogates and thinking. Markup (XML, HTML, BBCode, LaTeX) that names the
    speakers becomes lines with labels (`text/markup`).
 2. JSON is parsed (`loose_json/parser`), and its values say who speaks (`loose_json/conversation`).
 3. Any other text is cut, in one pass, at the lines that start a turn (`lines/role_lines`). Each line has
@@ -43,33 +43,24 @@ from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
 from edgen.reading.other_speaker import HINTS, holds_other_speaker
 from edgen.reading.repairs import Repair
-from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import (
     are_spoken,
     excerpt,
     find_marks,
     holds_pair,
-    list_marks,
     replace_surrogates,
 )
 from edgen.reading.text.marker import find_marker
-from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
 from edgen.reading.text.thinking import drop_thinking
+from edgen.reading.text.wrappers import without_wrappers
 from edgen.reading.verbatim import read_verbatim
 
-# Two labels in a text without line feeds, and the characters between them that stand for a line break.
-_LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
-_BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
-_BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # not at the end of a line
-_WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
-_TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
-_INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
 _FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _KEY = 40  # characters of a name or a key before a text
-_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+(?:[\[{\"'“]|\([\"'\d])")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
 # After these rejections, the labels are searched for by their frame: a turn may speak like a refusal.
@@ -197,7 +188,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     repairs: list[str] = []
     if not trim(text):
         return Rejection(RejectionReason.EMPTY, "the answer is blank")
-    text = _without_wrappers(text, repairs, roles)
+    text = without_wrappers(text, repairs, roles)
     if not trim(text):
         return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
     parsed = parse(text, roles, plain=True) if _may_hold_json(text) else None
@@ -214,30 +205,6 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     # A list of one turn in JSON says more about what is wrong than lines without a turn.
     none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
     return in_json if none and in_json is not None and not is_refusal(text) else in_lines
-
-
-def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
-    """Return the text in characters that can be stored, with line feeds, without its thinking, and with turns
-    in tags as lines."""
-    text = replace_surrogates(text, repairs)
-    if "\n" not in text:
-        breaks = _BREAKS.of(roles).match(text)
-        text = text.replace("\r" if breaks is None else breaks[1], "\n")
-    elif (
-        "<" in list_marks(text)
-        and text.count("<br") > _FEW_BREAKS
-        and len(_BREAK.findall(text)) > _FEW_BREAKS
-    ):
-        text = _BREAK.sub("\n", text)
-    if "<" in list_marks(text) and "<|" in text:
-        text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
-    elif "<" in list_marks(text) and any(map(text.__contains__, _TURN_TOKENS)):
-        text = _INSTRUCTION.sub("\n", text).replace("<start_of_turn>", "<|im_start|>")
-        text = text.replace("<end_of_turn>", "<|im_end|>")
-    text = text.removeprefix("\ufeff")
-    if _WRAPPING.isdisjoint(list_marks(text)) and not holds_pair(text, "[/"):  # most
-        return text
-    return without_markup(drop_thinking(text, repairs, roles), roles)
 
 
 def _may_hold_json(text: str) -> bool:
@@ -282,7 +249,7 @@ def _explain_rejection(rejection: Rejection, text: str, roles: RoleWords) -> Rej
     """Return the rejection with the beginning of the text in its detail, or a rejection as a refusal."""
     if rejection is not _NO_LINE:
         return rejection
-    said = _without_wrappers(text, [], roles)
+    said = without_wrappers(text, [], roles)
     if is_refusal(said):
         return _make_refusal(said)
     return Rejection(rejection.reason, f"{rejection.detail}: {excerpt(said)}")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.learned.asides import WORDS, blank_attribute, blank_remark, blank_values, is_aside
+from edgen.reading.learned.formulas import list_plain_marks
 from edgen.reading.learned.given_values import find_behind, find_told, split_head
 from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
@@ -27,7 +28,6 @@ from edgen.reading.learned.regularity import (
 from edgen.reading.learned.rewrites import COLUMNS, PAD, Quoting, find_rewrite
 from edgen.reading.learned.texts import DIGITS, KEY, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
-from edgen.reading.learned.turn_parts import APART
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.repairs import Repair
@@ -236,8 +236,10 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     own = match_own_words(_find_last_line(top), before, vocabulary)
     opener, labels = _find_opener(top, gaps)
     held = '"' * _hold_bare_quotes(opener, labels, top, gaps)
+    json = '"＂' in marks and ("{" in top or "[" in top)
+    plain = list_plain_marks(top, gaps, texts.rest, opener, json=json)
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {APART, "(", ")", *held},
+        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {"(", ")", *held, *plain},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
@@ -269,7 +271,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         counted=[],
         uncounted=[],
         rows=bool(beside) and not order,
-        json='"＂' in marks and ("{" in top or "[" in top),
+        json=json,
         turns=turns,
         between=match_any(between),
         tails={},
@@ -301,7 +303,8 @@ def _list_edges(top: str, gaps: Sequence[str]) -> tuple[frozenset[str], frozense
     edges = "¿¡" if "_" in before_turns else "¿¡_"
     opened, closed = ("", "") if "[" in before_turns or "]" in before_turns else "[]"
     starred = "" if any(label[-1:] == "*" for label in (top, *gaps)) else "*"
-    return frozenset(f"{edges}({opened}{starred}"), frozenset(f"{edges};){closed}*")
+    quoted = "" if any(mark in before_turns for mark in '"“”') else '"”'
+    return frozenset(f"{edges}({opened}{starred}"), frozenset(f"{edges};){closed}*{quoted}")
 
 
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:

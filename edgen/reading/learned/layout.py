@@ -115,9 +115,12 @@ class Layout(msgspec.Struct):
                 return True
         return False
 
-    def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, list[Turn]] | None:
+    def read(
+        self, text: str, vocabulary: TurnWords, *, checked: bool = True
+    ) -> tuple[Conversation, list[Turn]] | None:
         """Return the conversation in a text that `may_read` lets pass, and the turns in which another speaker
-        may be shown. None if the text departs from the layout."""
+        may be shown. None if the text departs from the layout, or a turn is not plain enough; such turns pass
+        unless `checked`."""
         opened = self._open(text, vocabulary)
         if opened is None:
             return None
@@ -147,10 +150,10 @@ class Layout(msgspec.Struct):
             or (tail.unfit and any(map(said[-1].__contains__, tail.unfit)))
         ):
             return None
-        marks = self.turns.decode(said, text, vocabulary)
+        marks = self.turns.decode(said, text, vocabulary, checked=checked)
         if marks is None or (not tail.broken and "\n" in marks and any(map(_is_broken, said[:-1]))):
             return None
-        suspects = self.turns.find_suspects(said, marks, vocabulary)
+        suspects = self.turns.find_suspects(said, marks, vocabulary) if checked else []
         repairs = tail.repairs
         if suspects is None and "" not in said and not all(kept := [text.strip(_DOTS) for text in said]):
             said, speakers = [*compress(said, kept)], [*compress(speakers, kept)]

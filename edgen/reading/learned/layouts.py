@@ -14,6 +14,7 @@ their order change a result (`tests/reading/test_learned.py` compares both reade
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from edgen.core.text import compile_later
@@ -28,7 +29,7 @@ from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import make_speaker_patterns
-from edgen.reading.text.characters import TOKEN, TurnWords, WordMemory
+from edgen.reading.text.characters import TOKEN, TurnWords
 
 _WORDS = compile_later(r"[ ,'’0-9-]+")  # what is left of words and numbers in a head
 _MOST_LAYOUTS = 256  # for some roles
@@ -50,12 +51,10 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        patterns = make_speaker_patterns(words)
         self._vocabulary = TurnWords(
+            words,
             frozenset({*tokens, *[f"{token}s" for token in tokens], "inst"}),  # `[INST]` is a template's
-            tuple(words.by_name),
-            patterns.words,
-            WordMemory(patterns.ends_as_speech),
+            make_speaker_patterns(words).words,
         )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
@@ -73,25 +72,38 @@ class Layouts:
 
     def find(self, text: str) -> tuple[Conversation, list[Turn]] | None:
         """Return the same with the turns in which another speaker may be shown."""
-        last = self._last
-        if last is not None and last.may_read(text) and (found := last.read(text, self._vocabulary)):
-            return found
-        for key in (text[:KEY], ""):
-            known = self._known.get(key, [])
-            for place, layout in enumerate(known):
-                if (
-                    layout.confirmed
-                    and layout is not last
-                    and layout.may_read(text)
-                    and (found := layout.read(text, self._vocabulary)) is not None
-                ):
+        for key, place, layout in self._list_layouts(text):
+            if (found := layout.read(text, self._vocabulary)) is not None:
+                if key is not None:
+                    known = self._known[key]
                     self._last = layout
                     self._known[key] = [layout, *known[:place], *known[place + 1 :]]
-                    return found
+                return found
         return None
 
+    def _list_layouts(self, text: str) -> Iterator[tuple[str | None, int, Layout]]:
+        """Yield the confirmed layouts that may read a text, with their places: the latest reply's first,
+        without a key."""
+        last = self._last
+        if last is not None and last.may_read(text):
+            yield None, 0, last
+        for key in (text[:KEY], ""):
+            for place, layout in enumerate(self._known.get(key, [])):
+                if layout.confirmed and layout is not last and layout.may_read(text):
+                    yield key, place, layout
+
+    def _cut_alike(self, layout: Layout, text: str, result: Conversation) -> bool:
+        """Return whether a layout cuts a text as it was read, plain turns or not."""
+        again = layout.read(text, self._vocabulary, checked=False)
+        return again is not None and again[0] == result
+
     def learn(self, text: str, result: Conversation) -> None:
-        """Learn the layout of a text that was read as `result`, if another text began the same way."""
+        """Learn the layout of a text that was read as `result`, if another text began the same way.
+
+        A text that a known layout cuts into the same turns teaches nothing: one of its turns is not plain.
+        """
+        if any(self._cut_alike(layout, text, result) for _, _, layout in self._list_layouts(text)):
+            return
         at = text.find(result.turns[0].text.partition("\n")[0])
         if not 0 <= at <= LONGEST or not LEAST <= len(result.turns) <= MOST:
             return
@@ -117,7 +129,7 @@ class Layouts:
         """Keep the layout of a text; return it if anything about it is new."""
         at = text.find(result.turns[0].text.partition("\n")[0])
         layout = find_layout(text, result, at, self._words, self._vocabulary, vary=vary)
-        if layout is None or (again := layout.read(text, self._vocabulary)) is None or again[0] != result:
+        if layout is None or not self._cut_alike(layout, text, result):
             return None
         if Repair.LAYOUT in result.repairs and not (layout.turns.tagged or layout.turns.translated):
             layout.turns.framed = len(split_lines(text, self._words).lines) < len(result.turns)

@@ -112,7 +112,8 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
 
 def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     """Return the notes in brackets that some labels have next to a name."""
-    found = [note for label in labels if (note := _BRACKETED.search(label)) is not None]
+    bracketed = [label for label in labels if "(" in label or "[" in label]
+    found = [note for label in bracketed if (note := _BRACKETED.search(label)) is not None]
     starts = {re.escape(note.string[note.string.rfind("\n") : note.start()]) for note in found}
     names = {label[label.rfind("\n") :] for label in (_BRACKETED.sub("", label) for label in labels)}
     if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):

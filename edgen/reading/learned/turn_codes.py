@@ -22,7 +22,7 @@ _QUOTE = re.compile(r'\\"')
 ESCAPES = (
     _QUOTE,
     _QUOTE,
-    re.compile(r"\\(?:\"|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
+    re.compile(r"\\(?:[\"\\]|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
     re.compile('""'),
     re.compile("''"),
     re.compile("&(?:quot|apos|#39);"),

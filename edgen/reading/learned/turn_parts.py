@@ -6,16 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.core.text import compile_later
 from edgen.reading.learned.turn_shapes import count_many
 from edgen.reading.other_speaker import HINTS
 from edgen.reading.text.characters import TurnWords, encode_letters, find_marks
 
-APART = "|"  # between turns that are joined
-_COLONS = frozenset(":：")
-_LETTER_ENDS = frozenset("]>)–—")
-# A letter at the beginning of a line that may name a speaker.
-_LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
+APART = "\x1f"  # between turns that are joined
 
 
 class TurnParts(msgspec.Struct, gc=False):
@@ -41,12 +36,6 @@ class TurnParts(msgspec.Struct, gc=False):
         words = encode_letters(self.whole, marks=marks).split()
         self.quiet = vocabulary.quiet.have_all(words)  # most
         self.named = frozenset() if self.quiet else vocabulary.speakers.intersection(words)
-
-    def find_names(self, numbers: Sequence[int], vocabulary: TurnWords) -> frozenset[bytes]:
-        """Return the words of these turns that may name a speaker, and perhaps of others."""
-        if self.named is not None:
-            return self.named
-        return vocabulary.speakers.intersection(split_words([self.said[number] for number in numbers]))
 
 
 def split_turns(said: Sequence[str], marks: str, vocabulary: TurnWords) -> TurnParts:
@@ -76,28 +65,3 @@ def split_words(texts: Sequence[str]) -> list[bytes]:
     """Return the words of some texts, in letters of UTF-8."""
     whole = " ".join(texts)
     return encode_letters(whole, marks=find_marks(whole)).split()
-
-
-def list_suspects(turns: TurnParts, vocabulary: TurnWords) -> list[int]:
-    """Return the numbers of the turns in which another speaker may be shown, of those with marks for it."""
-    said, coloned = turns.said, turns.coloned
-    parts = [part for number in coloned for part in said[number].split(":")[:-1]]
-    if "：" not in turns.kinds and vocabulary.unlabelling.have_all(
-        [" ".join(part.rsplit(" ", 2)[-2:]) for part in parts]
-    ):
-        coloned = []
-    others = (HINTS & turns.kinds) - _COLONS
-    # Other marks than a colon show a speaker by a name alone, or by a letter at the beginning of a line.
-    lettered = bool(turns.broken) and _begin_with_letters(turns.whole, turns.kinds)
-    if not others or (turns.quiet and not lettered):
-        return [*coloned]
-    marked = [number for number in turns.hinted if not others.isdisjoint(turns.held[number])]
-    if not lettered:
-        names = [name.decode() for name in turns.find_names(marked, vocabulary)]
-        marked = [n for n in marked if any(map(said[n].lower().__contains__, names))] if names else []
-    return sorted({*marked, *coloned})
-
-
-def _begin_with_letters(whole: str, marks: frozenset[str]) -> bool:
-    """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
-    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None

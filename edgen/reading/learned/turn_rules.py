@@ -17,11 +17,12 @@ import msgspec
 
 from edgen.core.text import compile_later
 from edgen.reading.foreign_words import ends_conversation
+from edgen.reading.learned.formulas import FORMULAS, are_formulas
 from edgen.reading.learned.notes import drop_directions
 from edgen.reading.learned.texts import find_numbered
 from edgen.reading.learned.turn_codes import DOUBLED, ENTITIES, ESCAPES, PLAIN, SINGLES, decode_turn
 from edgen.reading.learned.turn_codes import HINTS as ESCAPE_HINTS
-from edgen.reading.learned.turn_parts import APART, TurnParts, list_suspects, split_turns, split_words
+from edgen.reading.learned.turn_parts import APART, TurnParts, split_turns, split_words
 from edgen.reading.learned.turn_shapes import (
     ENDS,
     STOPS,
@@ -32,6 +33,7 @@ from edgen.reading.learned.turn_shapes import (
     is_speech_alone,
     is_word,
     may_close,
+    may_join,
     share_beginning,
     share_ending,
     share_lines,
@@ -39,7 +41,8 @@ from edgen.reading.learned.turn_shapes import (
     share_words,
     stand_in_quotes,
 )
-from edgen.reading.lines.shared_marks import find_margin
+from edgen.reading.lines.foot import split_foot
+from edgen.reading.lines.shared_marks import SMILEY, find_margin
 from edgen.reading.text.characters import (
     TELLING,
     TurnWords,
@@ -60,8 +63,6 @@ from edgen.reading.text.surroundings import (
 
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
-_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
-_MARGINS = 3  # turns that have the margin of the layout
 
 # The end of a string in Python, or the beginning of another.
 _STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
@@ -126,14 +127,16 @@ class TurnRules(msgspec.Struct):
         self.joint = self.joint or other.joint
         return before != (self.unfit, self.firsts, self.lasts, self.code, self.joint)
 
-    def decode(self, said: list[str], text: str, vocabulary: TurnWords) -> str | None:
+    def decode(
+        self, said: list[str], text: str, vocabulary: TurnWords, *, checked: bool = True
+    ) -> str | None:
         """Decode the turns in place; return the marks in them, with `APART` between turns. None if one may
-        belong to the layout."""
+        belong to the layout; such marks pass unless `checked`."""
         whole = APART.join(said)
         joined = False
         if self.joint:
             joined = self.joint in whole
-            if not self._may_join(said, whole):
+            if not may_join(said, whole, self.joint, several=self.several):
                 return None
             if joined and self.joint != "\n":
                 said[:] = [turn.replace(self.joint, "\n") for turn in said]
@@ -141,7 +144,7 @@ class TurnRules(msgspec.Struct):
         bare = drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
         escaped = self.code != PLAIN and ESCAPE_HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
-        if self._may_take(said, whole, text, marks, escaped=escaped):
+        if checked and self._may_take(said, whole, text, marks, vocabulary, escaped=escaped):
             return None
         if escaped:
             hint = ESCAPE_HINTS[self.code]
@@ -153,14 +156,17 @@ class TurnRules(msgspec.Struct):
             marks = find_marks(whole)
         if marks.count(APART) >= len(said):
             return None  # in a turn, it may belong to a table
-        if marks.isprintable():  # most
+        printed = marks.replace(APART, "")
+        if printed.isprintable():  # most
             return marks
-        printed = marks.replace("\n", "") if self.several or joined else marks
+        printed = printed.replace("\n", "") if self.several or joined else printed
         if "\t" in printed and whole.count("\t") == whole.count("\n\t"):  # lines are indented
             printed = printed.replace("\t", "")
         return marks if printed.isprintable() else None
 
-    def _may_take(self, said: Sequence[str], whole: str, text: str, marks: str, *, escaped: bool) -> bool:
+    def _may_take(
+        self, said: Sequence[str], whole: str, text: str, marks: str, vocabulary: TurnWords, *, escaped: bool
+    ) -> bool:
         """Return whether the general reader may take marks of the turns for the layout's. `marks`: those that
         are not escaped."""
         if ("'" in whole.replace("''", "")) if self.code == SINGLES else (self.single and "''" in whole):
@@ -179,32 +185,16 @@ class TurnRules(msgspec.Struct):
             unfit = unfit - {'"'}
         if not unfit.isdisjoint(marks):
             return True
+        if not FORMULAS.isdisjoint(marks) and not are_formulas(
+            whole, text, marks, vocabulary.roles, tagged=self.tagged
+        ):
+            return True
         # Of brackets, the general reader takes only one whose other half is missing.
         if self.bracketed and ("(" in marks or ")" in marks) and not all(map(is_bracketed_whole, said)):
             return True
         return self.translated and "(" in marks and ends_conversation(whole)
 
-    def _may_join(self, said: Sequence[str], whole: str) -> bool:
-        """Return whether lines of turns are joined by `joint` alone, and none of them has a margin that only
-        some turns lose."""
-        if self.several and self.joint == "\n":
-            return True
-        if whole.count("\n") != self.joint.count("\n") * whole.count(self.joint):
-            return False
-        further = whole.split(self.joint)[1:]
-        if "<" in self.joint and 0 < len(further) <= _FEW_BREAKS:
-            return False  # few breaks of HTML stay as they are
-        begins = "".join([line[:1] for line in further])
-        if not self.several and (" " in begins or "\t" in begins):
-            return False
-        margin = self.joint[1:]
-        if not margin.isspace() or (
-            begins.isalpha() and sum(self.joint in text for text in said[:-1]) >= _MARGINS
-        ):
-            return True
-        return not further or find_margin(said[:-1]) == margin
-
-    def find_suspects(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> list[int] | None:
+    def find_suspects(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> Sequence[int] | None:
         """Return the numbers of the turns in which another speaker may be shown. `marks`: those of all turns,
         with `APART` between turns.
 
@@ -218,8 +208,7 @@ class TurnRules(msgspec.Struct):
         if not turns.usual and not self._stand_as_words(said, turns.kinds):
             return None
         lined = self.begins or bool(turns.broken)
-        many = 2 * len(turns.hinted) > len(said) and 2 * len(marks) < len(turns.whole)  # in words of ASCII
-        if turns.broken or self.inline or (self.begins and self.ordered) or many:
+        if turns.broken or self.inline or (self.begins and self.ordered):
             turns.look_up_words(marks, vocabulary)
         if not turns.quiet and self._hold_told_words(turns, vocabulary, lined=lined):
             return None
@@ -235,7 +224,7 @@ class TurnRules(msgspec.Struct):
             return None
         if self.translated and any(_LISTED.search(said[number]) for number in turns.coloned):
             return None
-        return list_suspects(turns, vocabulary) if turns.hinted else []
+        return turns.hinted
 
     def _hold_told_words(self, turns: TurnParts, vocabulary: TurnWords, *, lined: bool) -> bool:
         """Return whether words of the turns may name a speaker to the layout, end the conversation, head a
@@ -281,7 +270,8 @@ class TurnRules(msgspec.Struct):
         if "*" in kinds and any(map(is_half_emphasis, said)):
             return False
         unstopped = lasts.strip(STOPS)
-        if unstopped and not all(map(is_word, {*unstopped} - ENDS - self.lasts)):
+        odd = {last for last in {*unstopped} - ENDS - self.lasts if not is_word(last)}
+        if odd and not all(SMILEY.search(text) for text in said if text[-1] in odd):
             return False
         if not (firsts[0].isalnum() and lasts[0] in ENDS) and share_marks(firsts, lasts):
             return False
@@ -289,21 +279,16 @@ class TurnRules(msgspec.Struct):
             return False
         if self.inline and not ENDS.issuperset(lasts):
             return False
-        if _CLOSING.isdisjoint(kinds) or _CLOSING.isdisjoint("".join([text[-2:-1] for text in said])):
+        if _CLOSING.isdisjoint(kinds) or _CLOSING.isdisjoint("".join([text[-2:] for text in said])):
             return True
-        return all(text[-2:-1] not in _CLOSING or is_balanced(text) for text in said)
+        return all(_CLOSING.isdisjoint(text[-2:]) or is_balanced(text) for text in said)
 
     def _close(self, turns: TurnParts, vocabulary: TurnWords, *, headed: bool) -> bool:
         """Return whether a turn may end the conversation, or hold a heading."""
         said, whole = turns.said, turns.whole
-        if _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated:
-            # An end marker or a heading ends a line; a heading may have a number.
-            others = set() if turns.usual and not headed else vocabulary.unending.find_others(turns.lasts)
-            if others and headed and all(other[:1].isdecimal() for other in others):
-                before = [text.rpartition(" ")[0] for text in said if text.endswith((*others,))]
-                others = vocabulary.unending.find_others([text.rpartition(" ")[2] for text in before])
-            if not others:
-                return False
+        lines_end = _BRACKETS.isdisjoint(turns.kinds) and not turns.broken and not self.translated
+        if lines_end and vocabulary.unending.have_all(turns.lasts):
+            return False  # an end marker or a heading ends a line
         letters = encode_letters(whole, marks=find_marks(whole))
         closed = any(map(letters.__contains__, _CLOSED))
         told = self.parted or self.own is not None  # or else only a marker with its marks counts
@@ -349,6 +334,8 @@ class TurnRules(msgspec.Struct):
         if self.named and any(_PERSON.match(line) for line in lines if ":" in line or "：" in line):
             return False
         last = turns.said[-1]
+        if "\n" in last and split_foot(last, len(turns.said))[1]:
+            return False
         starting = [line.partition(" ")[0] for line in last.split("\n") if line]
         if turns.quiet and _ENDING.isdisjoint(turns.kinds) and vocabulary.speaking.have_all(starting):
             return True

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.shared_marks import have_key
+from edgen.reading.lines.shared_marks import find_margin, have_key
 from edgen.reading.text.characters import are_spoken, find_common_start
 from edgen.reading.text.quotes import CLOSERS, CLOSING_MARKS, DOUBLE, find_closing, unwrap
 
@@ -18,6 +18,8 @@ _NUMBER = compile_later(r"\d{1,3}[.):\]](?:\s|\Z)")
 # A character that the same words at the beginnings of sentences do not hold.
 _LABEL = compile_later(r"(?![,;…]|\.(?:\s|\.|\Z))[^\w\s'’\u0300-\u036f\u0590-\u0dff-]|\d")
 _LEAST = 3  # turns that share a mark
+_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
+_MARGINS = 3  # turns that have the margin of the layout
 _FRAME = 4  # turns of which one may begin with a word that they share
 _BEFORE_COUNT, _AFTER_COUNT = "([#", ")]"
 
@@ -61,6 +63,25 @@ def may_close(said: Sequence[str], whole: str, opener: str, *, doubled: bool) ->
             ):
                 return True
     return False
+
+
+def may_join(said: Sequence[str], whole: str, joint: str, *, several: bool) -> bool:
+    """Return whether lines of turns are joined by `joint` alone, and none of them has a margin that only
+    some turns lose. `whole`: all turns. `several`: a turn may have several lines."""
+    if several and joint == "\n":
+        return True
+    if whole.count("\n") != joint.count("\n") * whole.count(joint):
+        return False
+    further = whole.split(joint)[1:]
+    if "<" in joint and 0 < len(further) <= _FEW_BREAKS:
+        return False  # few breaks of HTML stay as they are
+    begins = "".join([line[:1] for line in further])
+    if not several and (" " in begins or "\t" in begins):
+        return False
+    margin = joint[1:]
+    if not margin.isspace() or (begins.isalpha() and sum(joint in text for text in said[:-1]) >= _MARGINS):
+        return True
+    return not further or find_margin(said[:-1]) == margin
 
 
 def share_marks(firsts: str, lasts: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
+from edgen.reading.roles import RoleWords
 
 _SURROGATE = compile_later("[\ud800-\udfff]")
 _ENDS = tuple(".!?…。！？।؟")
@@ -235,13 +236,11 @@ def _remember_other_words(stems: tuple[str, ...], words: frozenset[str]) -> Word
 class TurnWords:
     """The words of turns that may belong to a layout."""
 
-    def __init__(
-        self, labels: frozenset[str], names: Sequence[str], speakers: frozenset[str], unlabelling: WordMemory
-    ) -> None:
-        self.names = names  # of the roles, in lower case
+    def __init__(self, roles: RoleWords, labels: frozenset[str], speakers: frozenset[str]) -> None:
+        self.roles = roles
+        self.names = names = tuple(roles.by_name)  # in lower case
         self.labels = frozenset(map(str.encode, labels))  # words that may name a speaker
         self.speakers = self.labels.union(map(str.encode, speakers))  # and where another is looked for
-        self.unlabelling = unlabelling  # whether two words before a colon end no label
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
@@ -272,12 +271,9 @@ class TurnWords:
         )
         """Whether neither an end marker nor a heading ends with a word."""
         self.stopping = WordMemory(
-            lambda word: (
-                ((word[:-1].isalpha() and word[-1] in _ENDS) or _STOPPED.fullmatch(word) is not None)
-                and not any(map(word.lower().__contains__, _LAST_STEMS))
-            )
+            lambda word: (word[:-1].isalpha() and word[-1] in _ENDS) or _STOPPED.fullmatch(word) is not None
         )
-        """Whether a sentence ends with a word, but no end marker."""
+        """Whether a sentence ends with a word."""
         self.beginning = WordMemory(lambda word: _BEGUN.fullmatch(word) is not None and self.opening[word])
         """Whether a sentence begins with a word, but no label, heading or key."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
