@@ -20,12 +20,9 @@ SHOWN = 20  # the most failed cases that are named
 
 
 def each(
-    names: str | Sequence[str], cases: Iterable[Any], *, tests: int = 1
+    names: str | Sequence[str], cases: Iterable[Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each case. `names` and `cases` are those of `parametrize`.
-
-    `tests`: the number of tests that share the cases, so that several workers run them; 1 by default.
-    """
+    """Run a test for each case. `names` and `cases` are those of `parametrize`."""
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     values = [case if len(keys) > 1 else (case,) for case in cases]
 
@@ -33,8 +30,7 @@ def each(
         @functools.wraps(test)
         def whole(*arguments: Any, **fixtures: Any) -> None:
             failed = []
-            mine = values[fixtures.pop("part") :: tests] if tests > 1 else values
-            for case in mine:
+            for case in values:
                 try:
                     test(*arguments, **fixtures, **dict(zip(keys, case, strict=True)))
                 except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - it is named with its case
@@ -42,14 +38,12 @@ def each(
             if failed:
                 more = f"\n… and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
                 listed = "\n".join(failed[:SHOWN])
-                pytest.fail(f"{len(failed)} of {len(mine)} cases fail:\n{listed}{more}", pytrace=False)
+                pytest.fail(f"{len(failed)} of {len(values)} cases fail:\n{listed}{more}", pytrace=False)
 
         signature = inspect.signature(test)
         kept = [one for name, one in signature.parameters.items() if name not in keys]
-        if tests > 1:
-            kept.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
         whole.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-        return pytest.mark.parametrize("part", range(tests))(whole) if tests > 1 else whole
+        return whole
 
     return decorate
 

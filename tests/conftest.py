@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests import ROOT, fork_server, quiet_workers, tiers
+from tests import ROOT, fork_server, tiers
 from tests.dose import LONG, dose
 from tests.order import spread
 
@@ -54,8 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = ROOT / ".pytest_cache" / "matplotlib"
     os.environ["MPLCONFIGDIR"] = str(folder)
     is_worker = hasattr(config, "workerinput")
-    if is_worker:
-        quiet_workers.install(config)
     if is_worker or importlib.util.find_spec("matplotlib") is None or any(folder.glob("fontlist-*.json")):
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,19 +23,6 @@ def test_every_case_is_run_and_each_that_fails_is_named() -> None:
     assert "'ccc'" in str(failed.value)
 
 
-def test_cases_are_shared_among_tests() -> None:
-    seen: list[list[int]] = [[], []]
-
-    @each("number", range(5), tests=2)
-    def check(number: int, into: list[list[int]], at: int) -> None:
-        into[at].append(number)
-
-    for at in (0, 1):
-        check(into=seen, at=at, part=at)
-    assert seen == [[0, 2, 4], [1, 3]]
-    assert [mark.args[0] for mark in check.pytestmark] == ["part"]  # type: ignore[attr-defined]
-
-
 @each("text", ["a", "b"])
 def test_fixtures_come_beside_the_cases(text: str, request: pytest.FixtureRequest) -> None:
     assert request.node.name == "test_fixtures_come_beside_the_cases"

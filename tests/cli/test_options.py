@@ -11,7 +11,6 @@ import pytest
 
 from edgen.cli import old_names
 from tests import options_table
-from tests.cases import each
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 from tests.cli.test_help import COMMANDS
@@ -24,7 +23,7 @@ SINGLE = [name for name in COMMANDS if name != "play" and not hasattr(COMMANDS[n
 SPENDING = ["generate", "pairs", "annotate", "baseline", "space expand", "stats", "doctor"]
 
 
-@each("name", dict.fromkeys(use.name for use in USES))
+@pytest.mark.parametrize("name", dict.fromkeys(use.name for use in USES))
 def test_an_option_means_the_same_everywhere(name: str) -> None:
     # `edgen play` takes a job's role; elsewhere --role translates names of roles.
     those = [use for use in USES if use.name == name and (use.command, name) != ("play", "--role")]

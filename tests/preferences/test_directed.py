@@ -14,7 +14,6 @@ from edgen.preferences import judge_directed as directed
 from edgen.preferences.judge_directed import find_first_directed, judge_directed
 from edgen.reading.role_words import LANGUAGES
 from edgen.simulator.conversation.turns import TELLS_JUDGE
-from tests.cases import each
 from tests.simulator import lessons
 from tests.timing import takes_at_most
 
@@ -176,7 +175,7 @@ LESSONS = [
 ]
 
 
-@each("text", SPEAKING)
+@pytest.mark.parametrize("text", SPEAKING)
 def test_what_speaks_to_a_judge_is_found(text: str) -> None:
     found = judge_directed(text)
     assert found

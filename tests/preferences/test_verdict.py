@@ -285,7 +285,7 @@ HOSTILE = [*PIECES, "1 or 2 ", "1\n", "1. ", "interaction 1 is ", "a, ", "my ", 
            "although a, ", "a, but a; ", "clearly, overall, ", '{"a":', "Step 1: 2\n", "é 1 ", "the latter ", "1 the former "]  # fmt: skip
 
 
-@each("piece", HOSTILE)
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_a_megabyte_costs_no_more_than_some_lines(piece: str) -> None:
     """The aim is 20 ms; ten times that leaves room for a busy machine."""
     text = (piece * (1_100_000 // len(piece)))[:1_050_000]

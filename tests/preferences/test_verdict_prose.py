@@ -338,8 +338,8 @@ FRAMES = [
 ]  # fmt: skip
 
 
-@each("frame", FRAMES)
-@each("statement", STATEMENTS)
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_is_supposed_reported_or_taken_back_is_no_verdict(
     frame: str, statement: str
 ) -> None:

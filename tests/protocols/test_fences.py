@@ -22,7 +22,6 @@ from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.stage import Stage
 from edgen.protocols.writing import VARIABLES, make_writing_messages
 from edgen.space import load_space
-from tests.cases import each
 from tests.domains import modules_of
 from tests.protocols.fenced import HERE, load_shipped, render
 from tests.scenarios import DEFAULT_VARIABLES, make_five_list_scenario
@@ -150,7 +149,7 @@ def split_at_fences(text: str) -> tuple[list[str], list[str]]:
     return outside, inside
 
 
-@each("break_", BREAKS)
+@pytest.mark.parametrize("break_", BREAKS, ids=ascii)
 @pytest.mark.parametrize("name", PROMPTS)
 def test_no_line_of_a_turn_is_the_prompts_own(name: str, break_: str) -> None:
     """Outside of the fences, turns change nothing; inside, a line begins with a role or with a bar."""

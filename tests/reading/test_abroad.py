@@ -57,7 +57,7 @@ EXPECTED = [("Teacher" if i % 2 == 0 else "Student", text) for i, text in enumer
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, manner: str) -> None:
     teachers, students = LANGUAGES[language]
     for i in range(max(len(teachers), len(students))):
@@ -89,7 +89,7 @@ def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: st
 
 
 @pytest.mark.parametrize("form", ['{0}: "Yes."', "{0}: ¿Sí?", "**{0}:** Yes.", "- {0}: 3 of them."])
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_speaker_in_other_words_is_no_part_of_another_s_turn(language: str, form: str) -> None:
     """A line with a speaker in other words is not part of the turn before it."""
     articles = {

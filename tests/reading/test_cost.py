@@ -162,7 +162,7 @@ def read_general(text: str) -> object:
     return read_unknown(text, TEACHER_STUDENT)
 
 
-@each("layout", EVERY, tests=3)
+@pytest.mark.parametrize("layout", EVERY)
 def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str) -> None:
     """The general reader is timed, not learned layouts.
 
@@ -182,7 +182,7 @@ def find_own_labels(text: str) -> object:
     return re.search(r"(?m)^.{0,60}\b(?:(?i:teacher|tutor|instructor)|T)\b", text)
 
 
-@each("layout", [name for name in EVERY if name != "Python tuples"], tests=3)
+@pytest.mark.parametrize("layout", [name for name in EVERY if name != "Python tuples"])
 def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout: str) -> None:
     texts, published = ([EVERY[name](number) for number in range(8)] for name in (layout, "published"))
     find_layouts.cache_clear()  # a beginning that other tests read often is rarely examined

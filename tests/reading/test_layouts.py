@@ -142,7 +142,7 @@ def mutated(text: str, draw: random.Random) -> str:
 
 
 @pytest.mark.long
-@each("layout", ALL, tests=6)
+@pytest.mark.parametrize("layout", ALL)
 def test_mutations_of_each_layout(layout: str) -> None:
     draw = random.Random(layout)
     make = ALL[layout]

@@ -28,7 +28,6 @@ from edgen.reading.lines.line import Inside
 from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
-from tests.cases import each
 from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **ASKED}
@@ -112,7 +111,7 @@ def change(text: str, rng: random.Random) -> str:
 
 
 @pytest.mark.long
-@each("layout", sorted(EVERY.keys() - UNLEARNED), tests=8)
+@pytest.mark.parametrize("layout", sorted(EVERY.keys() - UNLEARNED))
 def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     layouts, rng = known_layouts(layout), random.Random(layout)
     clean = [answer_of(EVERY[layout](number)) for number in range(20, dose(26, 40))]
@@ -249,7 +248,7 @@ def test_the_first_reply_to_some_roles_is_learned_from_once_another_comes() -> N
 
 
 @pytest.mark.long
-@each("layout", sorted(EVERY), tests=6)
+@pytest.mark.parametrize("layout", sorted(EVERY))
 def test_a_reply_that_skips_the_rules_about_shared_marks_reads_as_by_these_rules(layout: str) -> None:
     rng = random.Random(layout)
     texts = [EVERY[layout](number) for number in range(dose(1, 8))]

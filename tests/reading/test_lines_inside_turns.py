@@ -6,7 +6,6 @@ import pytest
 
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
-from tests.cases import each
 
 LINES = [
     "Student 10:30 is the time on the sheet.", "Student, at 10:30 we meet.", "Teacher at 9:00: the bell rings.",
@@ -79,7 +78,7 @@ MORE = [
 ]
 
 
-@each("line", [*LINES, *MORE])
+@pytest.mark.parametrize("line", [*LINES, *MORE])
 @pytest.mark.parametrize("form", ["{}: {}", "**{}:** {}"])
 def test_a_line_that_looks_like_a_label_of_another_layout_stays_in_its_turn(line: str, form: str) -> None:
     turns = (
@@ -137,8 +136,8 @@ SAID = [
 ]
 
 
-@each("form", FORMS)
-@each("end", ENDS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("end", ENDS)
 def test_what_every_turn_ends_with_is_said(form: str, end: str) -> None:
     said = [f"{text} {end}" for text in SAID]
     result = read("\n".join(form.format(("Teacher", "Student")[i % 2], text) for i, text in enumerate(said)))

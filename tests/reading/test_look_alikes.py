@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from edgen.core.values import Message, Rejection
 from edgen.reading.hollow import find_hollow
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.other_speaker import speaks_for_another
 from edgen.reading.roles import TEACHER_STUDENT
-from tests.cases import each
 
 BRIEF = """You are the teacher in a conversation with one student. The topic is photosynthesis.
 
@@ -307,21 +308,21 @@ def is_rejected(text: str) -> bool:
     return find_hollow(said.text, MESSAGES) is not None
 
 
-@each("text", HOLLOW)
+@pytest.mark.parametrize("text", HOLLOW)
 def test_an_answer_without_words_of_its_own_is_rejected(text: str) -> None:
     assert is_rejected(text)
 
 
-@each("text", GENUINE)
+@pytest.mark.parametrize("text", GENUINE)
 def test_an_ordinary_turn_is_not(text: str) -> None:
     assert not is_rejected(text)
 
 
-@each("text", SHARED)
+@pytest.mark.parametrize("text", SHARED)
 def test_another_speaker_is_found(text: str) -> None:
     assert speaks_for_another(text, "Teacher", TEACHER_STUDENT)
 
 
-@each("text", ALONE)
+@pytest.mark.parametrize("text", ALONE)
 def test_a_turn_of_one_speaker_is_left_alone(text: str) -> None:
     assert not speaks_for_another(text, "Teacher", TEACHER_STUDENT)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from edgen.reading.other_speaker import speaks_for_another
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import TEACHER_STUDENT
-from tests.cases import each
 from tests.reading.speakers_abroad import ABROAD, ABROAD_LAYOUTS
 
 # Teacher's turns in which another speaker speaks too.
@@ -191,12 +192,12 @@ ALONE = [
 ]  # fmt: skip
 
 
-@each("text", SHARED)
+@pytest.mark.parametrize("text", SHARED)
 def test_another_speaker_is_found(text: str) -> None:
     assert speaks_for_another(text, "Teacher", TEACHER_STUDENT)
 
 
-@each("text", ALONE)
+@pytest.mark.parametrize("text", ALONE)
 def test_a_colon_alone_makes_no_speaker(text: str) -> None:
     assert not speaks_for_another(text, "Teacher", TEACHER_STUDENT)
 
@@ -205,8 +206,8 @@ def test_every_language_of_the_readers_has_cases() -> None:
     assert ABROAD.keys() == LANGUAGES.keys()
 
 
-@each("language", ABROAD)
-@each("layout", ABROAD_LAYOUTS)
+@pytest.mark.parametrize("language", ABROAD)
+@pytest.mark.parametrize("layout", ABROAD_LAYOUTS)
 def test_both_roles_are_found_in_every_language(language: str, layout: str) -> None:
     opening, reply, *labels = ABROAD[language]
     for own, other in (("Teacher", labels[1]), ("Student", labels[0])):

@@ -13,7 +13,6 @@ from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State, Variable
 from edgen.domains.guided.machines.reach import explore
-from tests.cases import each
 from tests.domains.guided.machines.folders import random_machine
 from tests.timing import takes_under
 
@@ -145,7 +144,7 @@ def test_effects_out_of_reach_open_nothing() -> None:
     ]  # fmt: skip
 
 
-@each("seed", range(60))
+@pytest.mark.parametrize("seed", range(60))
 def test_what_is_out_of_reach_is(seed: int) -> None:
     """Random walks without locks, times and texts reach only states that `explore` reports as reachable."""
     import random
