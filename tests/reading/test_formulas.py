@@ -122,6 +122,21 @@ def test_turns_with_marks_are_read_by_the_learned_layout(
     assert known >= 0.75 * len(MARKED), known
 
 
+def test_entities_are_left_to_the_general_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = Layouts(TEACHER_STUDENT)
+    monkeypatch.setattr(replies, "exchanges", PLAIN)
+    for number in range(4):
+        text = EVERY["key=value"](number)
+        result = read_unknown(text, TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text, result)
+    text = EVERY["key=value"](5)
+    assert layouts.read(text) is not None
+    for said in ("the one", "a &amp; b", "3 &lt; 5"):
+        changed = text.replace("the one", said, 1)
+        assert layouts.read(changed) in (None, read_unknown(changed, TEACHER_STUDENT))
+
+
 def test_a_layout_is_learned_from_turns_that_it_leaves_to_the_general_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,8 +11,8 @@ from edgen.reading.text.wrappers import without_wrappers
 FORMULAS = frozenset("<>&[]{}\\`|")
 _TAGS = frozenset("<>&")
 _NAMED_OUTSIDE = compile_later(r'"[^"]*?[^\W\d_]')  # of the strings: `",\n   Student:  "`
-# A backslash that the general reader may decode, as before a quotation mark or in `\n`.
-_ESCAPED = compile_later(r"\\(?![A-Za-mo-tv-z()\[\]{}%$&_#,;:! ])")
+# What the general reader may decode: a backslash before a quotation mark or in `\n`, and an entity of HTML.
+_ESCAPED = compile_later(r"\\(?![A-Za-mo-tv-z()\[\]{}%$&_#,;:! ])|&#?\w{1,8};")
 
 
 def list_plain_marks(top: str, gaps: Sequence[str], rest: str, opener: str, *, json: bool) -> frozenset[str]:
@@ -36,7 +36,7 @@ def list_plain_marks(top: str, gaps: Sequence[str], rest: str, opener: str, *, j
 def are_formulas(whole: str, text: str, marks: str, roles: RoleWords, *, tagged: bool) -> bool:
     """Return whether marks of formulas in the turns of a reply are no escapes, fences, half brackets or
     markup. `whole`: all turns, `marks`: their marks, `text`: the reply, `tagged`: its layout has tags."""
-    if "\\" in marks and _ESCAPED.search(whole) is not None:
+    if ("\\" in marks or "&" in marks) and _ESCAPED.search(whole) is not None:
         return False
     if "``" in whole or any(whole.count(pair[0]) != whole.count(pair[1]) for pair in ("[]", "{}")):
         return False
