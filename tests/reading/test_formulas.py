@@ -21,10 +21,13 @@ MARKED = list_exchanges(Path(replies.__file__).with_name("formulas.json"))
 PLAIN = [
     (
         ("Teacher", f"{word} is the one that I would take, and so would most of us."),
-        ("Student", f"And {word.lower()} is what I would like to see first, if we can."),
+        ("Student", f"{other} is what I would like to see first, if we can."),
     )
-    for word in ("Red", "Iron", "Water", "Salt", "Wood", "Light", "Glass", "Sand")
-]
+    for word, other in (
+        ("Red", "Clay"), ("Iron", "Wool"), ("Water", "Bread"), ("Salt", "Milk"), ("Wood", "Sugar"), ("Light", "Steam"),
+        ("Glass", "Coal"), ("Sand", "This"),
+    )
+]  # fmt: skip
 BASE = [
     "Let us begin with the leaf.",
     "Okay, I know it a bit.",
