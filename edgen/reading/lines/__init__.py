@@ -2,6 +2,7 @@
 
 - `role_lines.py` cuts a text at its labels; `labels.py` has the expressions for labels.
 - `line.py` selects the lines of one conversation.
-- `shared_marks.py` and `conversation.py` find each turn's text and the text around the turns.
+- `shared_marks.py` and `conversation.py` find each turn's text and the text around the turns;
+  `foot.py` finds the lines under the last one.
 - `frames.py` cuts a text whose labels no rule knows; `legend.py` and `speakers.py` find the speakers' words.
 """
