@@ -265,7 +265,7 @@ class TurnRules(msgspec.Struct):
         marked = [] if firsts.isalnum() else [text for text in said if not text[0].isalnum()]
         if marked and not all(map(is_word, {text[0] for text in marked} - self.firsts)):
             return False
-        if not all(text[1:2].isalnum() or any(map(str.isalnum, text)) for text in marked):
+        if not all(text[1:2].isalpha() or any(map(str.isalpha, text)) for text in marked):
             return False
         if "*" in kinds and any(map(is_half_emphasis, said)):
             return False
