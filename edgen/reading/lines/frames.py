@@ -17,38 +17,29 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 from operator import ne
-from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.columns import cut_at_cells, decode, find_opening_mark, gather_lines
+from edgen.reading.lines.frame_ends import LEAST, QUOTES, Label, find_frame_ends, speak
 from edgen.reading.lines.legend import read_legend
-from edgen.reading.lines.line import TOKEN, Lines, find_kind, find_shape, keep
+from edgen.reading.lines.line import Lines, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, TITLES, RoleWords
-from edgen.reading.text.characters import find_common_start, fold
+from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import may_mark
 
-_LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
-_RIGHT = 90  # characters of a frame after it
 _MOST_LABELS = 400  # labels of a conversation in an unknown layout
-_MOST = 0.75  # share of the labels that begin alike and continue alike
 _ALTERNATING = 6  # labels with nothing but a full stop
 _AROUND = 90  # characters of a line outside of its quotation
 # A person's name before the role, as in `Ann, Teacher:`, and after it; notes as in `Teacher *(smiling)*`.
 _NAME_BEFORE = compile_later(r"[A-Z][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}(?=,? [(\[]\Z|, \Z| ?[-–—/|] ?\Z)")
-_NAMES = compile_later(r"[^\W\d_][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}")
-_NOTE = compile_later(r"[(\[][^()\[\]\n]{1,60}[)\]]")
-_OPENS_NOTE = ("(", "[")
 _EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
 _LAST_WORD = compile_later(r"(?<!\w)([^\W\d_]{1,5})(?:[ ']|\.[ ])?\Z")
 _BEFORE_NAMES = ARTICLES.union(TITLES)
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
-_QUOTES = "\"'“”„«»‹›「」『』"
-_OPENS_TEXT = compile_later(rf"(?:[{_QUOTES}]|(?<=\s)[*_]{{1,3}})+\Z")
-_ENDS_FRAME = frozenset(f"{_QUOTES}*_")  # last characters of a frame that may be the text's own
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 # What opens a quotation, and what closes it: the last of these on the line.
@@ -61,15 +52,6 @@ _BEFORE_TEXT = " |>*_-0123456789.)"
 _QUOTED_LINE = compile_later(r"(?m)^> ?")
 _ENDS_SIGN = " .,;:*_\"')]>|\n"
 _AFTER_SIGN = frozenset(_ENDS_SIGN)
-
-
-class _Label(NamedTuple):
-    """A speaker's word: the start of its line, its end, its role, and the shape of the text before it."""
-
-    start: int
-    end: int
-    role: str
-    left: tuple[str, ...]
 
 
 def cut_at_frames(text: str, roles: RoleWords) -> Lines | None:
@@ -122,9 +104,9 @@ def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
     return keep(found, plain)
 
 
-def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
+def _find_labels(text: str, speakers: Speakers) -> list[Label]:
     """Return the first speaker's word of every line."""
-    labels: list[_Label] = []
+    labels: list[Label] = []
     names: dict[str, set[str]] = {}  # roles by the name of a person before them
     below = 0  # start of the line after the last label's
     for at, end, role in speakers.find_in(text):
@@ -136,7 +118,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
             before = before if before.isascii() else _EMOJI.sub("", before)
             if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
-            labels.append(_Label(start, -end, role, _find_left(before)))
+            labels.append(Label(start, -end, role, _find_left(before)))
         below = text.find("\n", -end) + 1
         if not below:
             break
@@ -154,7 +136,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
 def _find_left(before: str) -> tuple[str, ...]:
     """Return the shape of the text before a speaker's word, with one kind of quotation marks."""
     shape = find_shape(before.lstrip(" "))
-    return (*shape[:-1], '"') if shape and before[-1] in _QUOTES else shape
+    return (*shape[:-1], '"') if shape and before[-1] in QUOTES else shape
 
 
 def _without_article(before: str) -> str:
@@ -165,12 +147,12 @@ def _without_article(before: str) -> str:
     return before[: found.start()] if found is not None and found[1].lower() in _BEFORE_NAMES else before
 
 
-def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False) -> Lines | None:
+def _cut_at_labels(text: str, labels: Sequence[Label], *, defined: bool = False) -> Lines | None:
     """Return the text cut at the labels of the most frequent frame.
 
     `defined`: a legend says who speaks under them.
     """
-    by_left: dict[tuple[str, ...], list[_Label]] = {}
+    by_left: dict[tuple[str, ...], list[Label]] = {}
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
     if len(by_left) > 1:
@@ -181,74 +163,22 @@ def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False
     for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
         if len(same) > _MOST_LABELS:
             return None
-        if not _speak([label.role for label in same]):
+        if not speak([label.role for label in same]):
             break
         kept = [
-            (label, end) for label, end in zip(same, _find_rights(text, same), strict=True) if end is not None
+            (label, end)
+            for label, end in zip(same, find_frame_ends(text, same), strict=True)
+            if end is not None
         ]
         right = text[kept[0][0].end : kept[0][1]] if kept else ""
         if len(kept) < len(same) and any(map(str.strip, left)):
             continue  # words after a label in another form would become part of another turn
         spoken = [label.role for label, _ in kept]
-        if _speak(spoken) and (
+        if speak(spoken) and (
             _separates(left, right, spoken, defined=defined) or _are_quoted(text, left, kept)
         ):
             return _cut_around_labels(_with_probability(text, left, kept[-1][1]), kept)
     return None
-
-
-def _speak(spoken: Sequence[str]) -> bool:
-    """Return whether two of the roles that speak do so often enough."""
-    counts = sorted(Counter(spoken).values())
-    return len(counts) > 1 and counts[-2] >= _LEAST and counts[-1] <= 3 * counts[-2]
-
-
-def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
-    """Return the end of each label's frame, the longest that most labels have; None for labels without it."""
-    rights = [text[label.end : label.end + _RIGHT] for label in labels]
-    # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
-    shared = TOKEN.findall(find_common_start(rights))
-    while shared and (shared[-1] in _OPENS_NOTE or shared[-1].isalnum() or shared[-1][0] in " \t"):
-        del shared[-1]
-    ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
-    while True:
-        each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
-        if each[0] in _OPENS_NOTE and all(notes := [_NOTE.match(rights[i], end) for i, end in ends.items()]):
-            each, kinds = [note[0] if note else "" for note in notes], ["note"] * len(each)
-        elif each.count(each[0]) == len(each):
-            kinds = each
-        elif (
-            each[0].isalpha()
-            and _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)])
-            and all(names := [_NAMES.match(rights[i], end) for i, end in ends.items()])
-            and _is_name([(labels[i].role, name[0]) for i, name in zip(ends, names, strict=True) if name])
-        ):
-            each, kinds = [name[0] if name else "" for name in names], ["name"] * len(each)
-        else:
-            kinds = [*map(_find_kind, each)]
-        kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
-        if not kind or kinds.count(kind) < _MOST * len(labels):
-            break
-        going = [(i, len(token)) for i, one, token in zip(ends, kinds, each, strict=True) if one == kind]
-        if len(going) < len(ends) and not _speak([labels[i].role for i, _ in going]):
-            break
-        ends = {i: ends[i] + length for i, length in going}
-    # Quotation marks and emphasis at its end are the text's own.
-    for i, end in ends.items():
-        if rights[i][end - 1 : end] in _ENDS_FRAME:
-            ends[i] = len(_OPENS_TEXT.sub("", rights[i][:end]))
-    return [label.end + ends[i] if i in ends else None for i, label in enumerate(labels)]
-
-
-def _is_name(tokens: Sequence[tuple[str, str]]) -> bool:
-    """Return whether each speaker has a word of its own after the role, as in `<teacher_ann>`."""
-    names = {*tokens}
-    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST
-
-
-def _find_kind(token: str) -> str:
-    """Return the kind of a token, with one kind of quotation marks."""
-    return "" if not token else '"' if token in _QUOTES else find_kind(token)
 
 
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
@@ -265,13 +195,13 @@ def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defi
     return _PAIRS.get(opened, "") in bare if opened in _PAIRS and bare else opened in ("(", "/", "@")
 
 
-def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[_Label, int]]) -> bool:
+def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[Label, int]]) -> bool:
     """Return whether a quotation that ends its line follows each label: `say("Teacher", "…");`."""
     for label, end in labels:
         below = text.find("\n", end)
         line = text[end : below if below >= 0 else len(text)]
         mark = line[:1]
-        if not mark or mark not in _QUOTES:
+        if not mark or mark not in QUOTES:
             return False
         close = line.rfind(_CLOSED_BY.get(mark, mark)[0], 1)
         if close < 2 or any(map(str.isalnum, line[close + 1 :])):
@@ -292,7 +222,7 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     return text
 
 
-def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines | None:
+def _cut_around_labels(text: str, labels: Sequence[tuple[Label, int]]) -> Lines | None:
     """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
@@ -318,13 +248,13 @@ def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
 
     Between the first of them and the last, no other line may hold a quotation: its words would be lost.
     """
-    if sum(map(text.count, _CLOSED_BY)) < 2 * _LEAST:
+    if sum(map(text.count, _CLOSED_BY)) < 2 * LEAST:
         return None
     lines = text.split("\n")
     spoken = {
         place: said for place, line in enumerate(lines) if (said := _find_quotation(line.strip(), known))
     }
-    if not _speak([role for role, _ in spoken.values()]):
+    if not speak([role for role, _ in spoken.values()]):
         return None
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
@@ -361,12 +291,12 @@ def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
 def _cut_at_signed_texts(text: str, known: Speakers) -> Lines | None:
     """Return the text cut at paragraphs or lines that end with who speaks, as `… [Teacher]`."""
     paragraphs = [part for part in text.split("\n\n") if part.strip()]
-    if len(paragraphs) <= 2 * _LEAST:
+    if len(paragraphs) <= 2 * LEAST:
         paragraphs = text.split("\n")
     parts = [_find_signer(paragraph.rstrip(), known) or (None, paragraph) for paragraph in paragraphs]
     spoken = [role for role, _ in parts if role is not None]
     counts = sorted(Counter(spoken).values())
-    enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(parts)
+    enough = len(counts) > 1 and counts[0] >= LEAST and len(spoken) * 2 > len(parts)
     return gather_lines(parts, "\n\n") if enough else None
 
 

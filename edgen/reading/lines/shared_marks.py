@@ -312,6 +312,8 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
         ends = [body[-1 - shared] for body in bodies]
         if not (_are_similar(ends, roles) or have_key(ends)):
             break
+        if any(not "".join(body[: -1 - shared]).strip() for body in bodies):
+            break  # the only line of a text
         shared += 1
     while shared and not bodies[0][-shared].strip():
         shared -= 1
