@@ -4,5 +4,6 @@
 - `line.py` selects the lines of one conversation.
 - `shared_marks.py` and `conversation.py` find each turn's text and the text around the turns;
   `foot.py` finds the lines under the last one.
-- `frames.py` cuts a text whose labels no rule knows, each with its frame (`frame_ends.py`); `legend.py` and `speakers.py` find the speakers' words.
+- `frames.py` cuts a text whose labels no rule knows, each with its frame (`frame_ends.py`).
+- `legend.py` and `speakers.py` find the speakers' words.
 """
