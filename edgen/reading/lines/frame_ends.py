@@ -28,7 +28,7 @@ _BEGUN_WHOLE = compile_later(rf"(?<!\w)([A-ZÀ-ÖØ-ÞА-Я]{_RUN})\W*\Z")
 _LAST_WORDS = compile_later(rf"(?:\A|(?<=[^\w\s,;.!?'’]))\s*((?=\w){_RUN})\W*\Z")
 
 
-class Label(NamedTuple):
+class SpeakerLabel(NamedTuple):
     """A speaker's word: the start of its line, its end, its role, and the shape of the text before it."""
 
     start: int
@@ -43,7 +43,7 @@ def speak(spoken: Sequence[str]) -> bool:
     return len(counts) > 1 and counts[-2] >= LEAST and counts[-1] <= 3 * counts[-2]
 
 
-def find_frame_ends(text: str, labels: Sequence[Label]) -> list[int | None]:
+def find_frame_ends(text: str, labels: Sequence[SpeakerLabel]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most labels have; None for labels without it.
 
     The beginning of a sentence that all texts share is no part of the frame, whose marks precede it.
@@ -69,7 +69,7 @@ def find_frame_ends(text: str, labels: Sequence[Label]) -> list[int | None]:
     return [label.end + ends[i] if i in ends else None for i, label in enumerate(labels)]
 
 
-def _find_shared(rights: Sequence[str], labels: Sequence[Label], most: int) -> dict[int, int]:
+def _find_shared(rights: Sequence[str], labels: Sequence[SpeakerLabel], most: int) -> dict[int, int]:
     """Return the length of the longest frame that most labels have, for each label with it; at most so many
     characters for the first of them."""
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.

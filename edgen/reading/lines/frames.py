@@ -20,7 +20,7 @@ from operator import ne
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.columns import cut_at_cells, decode, find_opening_mark, gather_lines
-from edgen.reading.lines.frame_ends import LEAST, QUOTES, Label, find_frame_ends, speak
+from edgen.reading.lines.frame_ends import LEAST, QUOTES, SpeakerLabel, find_frame_ends, speak
 from edgen.reading.lines.legend import read_legend
 from edgen.reading.lines.line import Lines, find_shape, keep
 from edgen.reading.lines.role_lines import split_lines
@@ -104,9 +104,9 @@ def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
     return keep(found, plain)
 
 
-def _find_labels(text: str, speakers: Speakers) -> list[Label]:
+def _find_labels(text: str, speakers: Speakers) -> list[SpeakerLabel]:
     """Return the first speaker's word of every line."""
-    labels: list[Label] = []
+    labels: list[SpeakerLabel] = []
     names: dict[str, set[str]] = {}  # roles by the name of a person before them
     below = 0  # start of the line after the last label's
     for at, end, role in speakers.find_in(text):
@@ -118,7 +118,7 @@ def _find_labels(text: str, speakers: Speakers) -> list[Label]:
             before = before if before.isascii() else _EMOJI.sub("", before)
             if before[:1].isupper() and (name := _NAME_BEFORE.match(before)) is not None:
                 names.setdefault(name[0], set()).add(role)
-            labels.append(Label(start, -end, role, _find_left(before)))
+            labels.append(SpeakerLabel(start, -end, role, _find_left(before)))
         below = text.find("\n", -end) + 1
         if not below:
             break
@@ -147,12 +147,12 @@ def _without_article(before: str) -> str:
     return before[: found.start()] if found is not None and found[1].lower() in _BEFORE_NAMES else before
 
 
-def _cut_at_labels(text: str, labels: Sequence[Label], *, defined: bool = False) -> Lines | None:
+def _cut_at_labels(text: str, labels: Sequence[SpeakerLabel], *, defined: bool = False) -> Lines | None:
     """Return the text cut at the labels of the most frequent frame.
 
     `defined`: a legend says who speaks under them.
     """
-    by_left: dict[tuple[str, ...], list[Label]] = {}
+    by_left: dict[tuple[str, ...], list[SpeakerLabel]] = {}
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
     if len(by_left) > 1:
@@ -195,7 +195,7 @@ def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defi
     return _PAIRS.get(opened, "") in bare if opened in _PAIRS and bare else opened in ("(", "/", "@")
 
 
-def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[Label, int]]) -> bool:
+def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[SpeakerLabel, int]]) -> bool:
     """Return whether a quotation that ends its line follows each label: `say("Teacher", "…");`."""
     for label, end in labels:
         below = text.find("\n", end)
@@ -222,7 +222,7 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     return text
 
 
-def _cut_around_labels(text: str, labels: Sequence[tuple[Label, int]]) -> Lines | None:
+def _cut_around_labels(text: str, labels: Sequence[tuple[SpeakerLabel, int]]) -> Lines | None:
     """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
