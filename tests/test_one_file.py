@@ -32,7 +32,6 @@ SHARED = {
     "trl-sft": "verl's rows are its rows with another prompt",
     "sharegpt": "LLaMA-Factory's rows are its rows with a description",
     "overview": "the first lines of every terminal output",
-    "mentioned": "the three measures of samples stand under one heading in the report",
     "diversity": "comparisons compute it in blocks of equal length",
     "labels": "`edgen annotate` prints its figures",
 }
