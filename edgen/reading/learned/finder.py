@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.learned.asides import WORDS, blank_attribute, blank_remark, blank_values, is_aside
-from edgen.reading.learned.formulas import list_plain_marks
+from edgen.reading.learned.formulas import FORMULAS, TAGS
 from edgen.reading.learned.given_values import find_behind, find_told, split_head
 from edgen.reading.learned.layout import Behind, Layout, Tail, match_any
 from edgen.reading.learned.notes import BLANK, find_label_notes
@@ -44,6 +44,7 @@ _STRUCTURE = frozenset(QUOTES + "<|{}[]")  # a turn of several lines could be ta
 _VARYING = compile_later(
     rf"[0-9{BLANK}{WORDS}{PAD}]|^[A-Za-z]{{1,5}}[.)]"
 )  # what is not the same in each label
+_NAMED_OUTSIDE = compile_later(r'"[^"]*?[^\W\d_]')  # of the strings: `",\n   Student:  "`
 _NAMED = compile_later(r"[^\W\d_]\"")  # a name in quotation marks
 _LEADING = compile_later(r"[>|•-]\s*\Z")  # a mark that the general reader keeps before a turn with `«`
 
@@ -237,7 +238,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     opener, labels = _find_opener(top, gaps)
     held = '"' * _hold_bare_quotes(opener, labels, top, gaps)
     json = '"＂' in marks and ("{" in top or "[" in top)
-    plain = list_plain_marks(top, gaps, texts.rest, opener, json=json)
+    plain = _list_plain_marks(top, gaps, texts.rest, opener, json=json)
     turns = TurnRules(
         unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {"(", ")", *held, *plain},
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
@@ -279,6 +280,24 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         order=order,
         aside=free,
     )
+
+
+def _list_plain_marks(top: str, gaps: Sequence[str], rest: str, opener: str, *, json: bool) -> frozenset[str]:
+    """Return the marks of formulas that are a turn's own: those that the layout has not. In JSON, brackets
+    belong to the strings, and backslashes to their escapes.
+
+    `top`, `gaps` and `rest` are the texts around the turns, `opener` is the quotation mark before each.
+    """
+    around = "".join((top, *gaps))
+    taken = {mark for mark in FORMULAS if mark in around}
+    taken |= {mark for mark in "<>&\\`|" if mark in rest}
+    if json:
+        taken -= {*"[]{}"}
+    if not taken.isdisjoint("<>&\\"):
+        taken |= TAGS
+    if opener == "'" or (json and not all(map(_NAMED_OUTSIDE.match, gaps))):
+        taken.add("\\")
+    return FORMULAS - taken
 
 
 def _find_opener(top: str, gaps: Sequence[str]) -> tuple[str, str]:

@@ -27,7 +27,6 @@ from edgen.reading.lines.line import (
     strip_half_marks,
     take_note,
 )
-from edgen.reading.lines.order import follow_texts
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
@@ -56,6 +55,7 @@ _SEPARATED = RolePattern(
     r"(?i)(?:^|[ ]?(?:[|/;•·]{1,3}|<\w{1,5}>|[-–—]{1,3})?[ ])(?:\[(?=(?:ROLE):))?(?P<before>[^\w\s]{0,3})(?P<name>ROLE|probability)"
     r"(?P<after>[^\w\s]{1,5})(?=[ ])"
 )
+_FEW_BELOW = 3  # labels below their texts, the last one aside
 _FEW_LINES = 6  # of a reply with several turns on a line
 _LEAST_SEPARATED, _MOST_SEPARATED = 4, 400  # such labels
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
@@ -87,7 +87,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     A conversation under a heading comes before others.
     """
     found, inline = _cut_text(text, roles)
-    return None if not found.lines or follow_texts(found) else read_cut_lines(found, roles, inline=inline)
+    return None if not found.lines or _follow_texts(found) else read_cut_lines(found, roles, inline=inline)
 
 
 def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
@@ -358,3 +358,32 @@ class _Reader:
         if surroundings.has_words(between[: surroundings.find_rules_start(between)]):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
+
+
+def _follow_texts(found: Lines) -> bool:
+    """Return whether all labels stand below the texts that they name, each before a blank line, or are short
+    texts before who says them: `Okay. (Student)`."""
+    if found.lines[0].kind == "colon":
+        return False
+    if _are_signed_texts(found):
+        return True
+    bodies = [line.body for line in found.lines[:-1]]
+    before = [found.lead, *bodies]
+    return (
+        len(bodies) >= _FEW_BELOW
+        and all(text.strip() and not text.rstrip(" \t").endswith(("\n", "|>")) for text in before)
+        and all(
+            body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
+            for body in bodies
+        )
+    )
+
+
+def _are_signed_texts(found: Lines) -> bool:
+    """Return whether all labels are a name and a role in brackets, which other lines end with, too."""
+    closing = found.lines[0].label.rstrip()[-1:]
+    if closing not in (")", "]") or not all(line.named and line.kind == "alone" for line in found.lines):
+        return False
+    signs = tuple({f"{line.role.lower()}{closing}" for line in found.lines})
+    lines = "\n".join([found.lead, *[line.body for line in found.lines]]).lower().split("\n")
+    return any(line.rstrip().endswith(signs) for line in lines)

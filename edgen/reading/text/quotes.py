@@ -88,7 +88,7 @@ def unwrap_plain(text: str, first: str) -> str | None:
         return None
     if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
         inner = inner.replace("''", "'")
-    return unescape(inner, first).strip()
+    return (unescape(inner, first) if "\\" in inner else inner).strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
