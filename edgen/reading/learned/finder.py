@@ -223,7 +223,6 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     top, head, below, gaps, before, order, _ = texts
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks = _list_kinds_around(top, gaps)
     named = Repair.ROLE_NAME in result.repairs and any(
         len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
     )
@@ -232,15 +231,14 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     beside = [gap for gap in before if "\n" not in gap and not (called and gap.lstrip()[:1] in STRINGS)]
     inline = called and bool(beside)
-    marks += ["*_"] * inline + ["«"] * (_LEADING.search(top) is not None)
+    marks = _list_kinds_around(top, gaps) + ["*_"] * inline + ["«"] * (_LEADING.search(top) is not None)
     edges = _list_edges(top, gaps)
     own = match_own_words(_find_last_line(top), before, vocabulary)
     opener, labels = _find_opener(top, gaps)
-    held = '"' * _hold_bare_quotes(opener, labels, top, gaps)
     json = '"＂' in marks and ("{" in top or "[" in top)
-    plain = _list_plain_marks(top, gaps, texts.rest, opener, json=json)
+    held = _list_own_marks(texts, opener, labels, json=json)
     turns = TurnRules(
-        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - {"(", ")", *held, *plain},
+        unfit=frozenset("".join((_NEVER, *marks, "=" * translated))) - held,
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and is_mixed([top, *gaps]),
@@ -282,12 +280,13 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     )
 
 
-def _list_plain_marks(top: str, gaps: Sequence[str], rest: str, opener: str, *, json: bool) -> frozenset[str]:
-    """Return the marks of formulas that are a turn's own: those that the layout has not. In JSON, brackets
-    belong to the strings, and backslashes to their escapes.
+def _list_own_marks(texts: _Texts, opener: str, labels: str, *, json: bool) -> frozenset[str]:
+    """Return the marks that are a turn's own, as the layout has none of them: round brackets, quotation marks
+    on lines, marks of formulas. In JSON, brackets belong to the strings, and backslashes to their escapes.
 
-    `top`, `gaps` and `rest` are the texts around the turns, `opener` is the quotation mark before each.
+    `opener` and `labels` are those of `_find_opener`.
     """
+    top, gaps, rest = texts.top, texts.gaps, texts.rest
     around = "".join((top, *gaps))
     taken = {mark for mark in FORMULAS if mark in around}
     taken |= {mark for mark in "<>&\\`|" if mark in rest}
@@ -297,7 +296,8 @@ def _list_plain_marks(top: str, gaps: Sequence[str], rest: str, opener: str, *, 
         taken |= TAGS
     if opener == "'" or (json and not all(map(_NAMED_OUTSIDE.match, gaps))):
         taken.add("\\")
-    return FORMULAS - taken
+    quotes = '"' if _hold_bare_quotes(opener, labels, top, gaps) else ""
+    return (FORMULAS - taken).union("()", quotes)
 
 
 def _find_opener(top: str, gaps: Sequence[str]) -> tuple[str, str]:

@@ -33,7 +33,7 @@ _LEFT = 60  # characters before a speaker's word
 _MOST_LABELS = 400  # labels of a conversation in an unknown layout
 _ALTERNATING = 6  # labels with nothing but a full stop
 _AROUND = 90  # characters of a line outside of its quotation
-# A person's name before the role, as in `Ann, Teacher:`, and after it; notes as in `Teacher *(smiling)*`.
+# A person's name before the role, as in `Ann, Teacher:`.
 _NAME_BEFORE = compile_later(r"[A-Z][\w'’-]*\.?(?: [A-Z][\w'’-]*\.?){0,2}(?=,? [(\[]\Z|, \Z| ?[-–—/|] ?\Z)")
 _EMOJI = compile_later(r"(?:[\u2600-\u27bf\U0001f300-\U0001faff][\u200d\ufe0f\U0001f3fb-\U0001f3ff]*)+ ?")
 _LAST_WORD = compile_later(r"(?<!\w)([^\W\d_]{1,5})(?:[ ']|\.[ ])?\Z")
